@@ -1,0 +1,56 @@
+"""Coreset spectral clustering of large graphs and kernels.
+
+    Graph -> KernelView -> Seeds -> Coreset -> CoresetGraph -> partition of the coreset -> labels of every node -> metrics
+
+One module per arrow; `pipeline` reads as the algorithm from top to bottom, and `CoresetSpectralClustering` is it as a
+scikit-learn estimator. Names are loaded on first use, so that `import corecut` is quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+_MODULE_OF = {
+    "Coreset": "coreset",
+    "CoresetGraph": "coreset_graph",
+    "Graph": "graph",
+    "KernelView": "kernel",
+    "Labelling": "labelling",
+    "Seeds": "sampling",
+    "build_coreset": "coreset",
+    "conductance": "metrics",
+    "coreset_graph": "coreset_graph",
+    "kernel_kmeans_cost": "metrics",
+    "label_nodes": "labelling",
+    "modularity": "metrics",
+    "normalized_cut": "metrics",
+    "sample_seeds": "sampling",
+}
+
+__all__ = sorted([*_MODULE_OF, "__version__"])
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from corecut.coreset import Coreset as Coreset, build_coreset as build_coreset
+    from corecut.coreset_graph import CoresetGraph as CoresetGraph, coreset_graph as coreset_graph
+    from corecut.graph import Graph as Graph
+    from corecut.kernel import KernelView as KernelView
+    from corecut.labelling import Labelling as Labelling, label_nodes as label_nodes
+    from corecut.metrics import (
+        conductance as conductance,
+        kernel_kmeans_cost as kernel_kmeans_cost,
+        modularity as modularity,
+        normalized_cut as normalized_cut,
+    )
+    from corecut.sampling import Seeds as Seeds, sample_seeds as sample_seeds
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULE_OF:
+        return getattr(import_module(f"corecut.{_MODULE_OF[name]}"), name)
+    raise AttributeError(f"module 'corecut' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,90 @@
+// The extension module: the matrix handle and the graph's own kernels. Other stages bind theirs in <stage>_bindings.cpp.
+#include "bindings.hpp"
+#include "graph.hpp"
+
+namespace corecut {
+
+namespace {
+
+template <class Array>
+bool holds_indices(const Array& array) {
+    return array.dtype() == nb::dtype<int32_t>() || array.dtype() == nb::dtype<int64_t>();
+}
+
+}  // namespace
+
+Matrix::Matrix(AnyArray indptr, AnyArray indices, std::optional<AnyArray> data)
+    : indptr_(std::move(indptr)), indices_(std::move(indices)), data_(std::move(data)) {
+    if (!holds_indices(indptr_) || !holds_indices(indices_))
+        throw InputError("indptr and indices must be arrays of int32 or int64");
+    if (data_ && data_->dtype() != nb::dtype<float>() && data_->dtype() != nb::dtype<double>())
+        throw InputError("weights must be an array of float32 or float64");
+    if (indptr_.shape(0) < 1) throw InputError("indptr must have at least one element");
+    n_ = static_cast<int64_t>(indptr_.shape(0)) - 1;
+    nnz_ = static_cast<int64_t>(indices_.shape(0));
+    if (data_ && static_cast<int64_t>(data_->shape(0)) != nnz_)
+        throw InputError("weights and indices differ in length: " + std::to_string(data_->shape(0)) + " and " +
+                         std::to_string(nnz_));
+    const Offsets borders{indptr_.data(), indptr_.dtype() == nb::dtype<int64_t>()};
+    if (borders[0] != 0 || borders[n_] != nnz_)
+        throw InputError("indptr must begin with 0 and end with the number of stored entries, " + std::to_string(nnz_));
+}
+
+void bind_sampling(nb::module_& m);
+void bind_coreset(nb::module_& m);
+void bind_labelling(nb::module_& m);
+void bind_metrics(nb::module_& m);
+
+NB_MODULE(_core, m) {
+    m.doc() = "Native kernels of corecut; see the modules of the same names for what they compute.";
+    nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+        try {
+            std::rethrow_exception(p);
+        } catch (const InputError& e) {
+            PyErr_SetString(PyExc_ValueError, e.what());
+        } catch (const Cancelled&) {
+            PyErr_SetNone(PyExc_KeyboardInterrupt);
+        }
+    });
+    nb::class_<Matrix>(m, "Matrix")
+        .def(nb::init<AnyArray, AnyArray, std::optional<AnyArray>>(), nb::arg("indptr"), nb::arg("indices"),
+             nb::arg("data").none())
+        .def_prop_ro("n_nodes", &Matrix::nodes)
+        .def_prop_ro("n_entries", &Matrix::entries);
+    m.def("scan", [](const Matrix& matrix, int threads) {
+        Scan result;
+        run(checked_threads(threads), [&](Context& context) {
+            matrix.visit([&](const auto& a) { result = scan(context, a); });
+        });
+        return std::make_tuple(to_numpy(std::move(result.degrees)), to_numpy(std::move(result.diagonal)), result.unit,
+                               result.canonical);
+    });
+    m.def("find_asymmetry", [](const Matrix& matrix, int64_t samples, uint64_t seed, int threads) {
+        Asymmetry result;
+        run(checked_threads(threads), [&](Context& context) {
+            matrix.visit([&](const auto& a) { result = find_asymmetry(context, a, samples, seed); });
+        });
+        return std::make_tuple(result.found, result.x, result.y, result.forward, result.backward);
+    });
+    m.def("induced", [](const Matrix& matrix, In<int64_t> rows, int threads) {
+        Subgraph result;
+        run(checked_threads(threads), [&](Context& context) {
+            matrix.visit([&](const auto& a) {
+                result = induced(context, a, rows.data(), static_cast<int64_t>(rows.shape(0)));
+            });
+        });
+        return std::make_tuple(to_numpy(std::move(result.indptr)), to_numpy(std::move(result.indices)),
+                               to_numpy(std::move(result.data)));
+    });
+    m.def("components", [](const Matrix& matrix) {
+        std::vector<int64_t> result;
+        run(1, [&](Context& context) { matrix.visit([&](const auto& a) { result = components(context, a); }); });
+        return to_numpy(std::move(result));
+    });
+    bind_sampling(m);
+    bind_coreset(m);
+    bind_labelling(m);
+    bind_metrics(m);
+}
+
+}  // namespace corecut

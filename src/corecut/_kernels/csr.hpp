@@ -1,0 +1,102 @@
+// A read-only view of a compressed sparse row matrix: the caller's own arrays, whatever their types.
+//
+// Nothing about the arrays is believed: row() checks the row's borders and column() every column index it hands out, so
+// that a corrupt file or a hand-made matrix gives an error, never a read outside the arrays.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include "parallel.hpp"
+
+namespace corecut {
+
+// Row borders of either width. The branch is the same for all rows of a matrix, so it costs nothing beside a row's work.
+struct Offsets {
+    const void* data = nullptr;
+    bool wide = true;
+
+    int64_t operator[](int64_t i) const {
+        return wide ? static_cast<const int64_t*>(data)[i] : static_cast<const int32_t*>(data)[i];
+    }
+};
+
+// Stands for the value type of a graph without weights: every stored entry is 1.
+struct Unit {};
+
+template <class Index, class Weight>
+struct Csr {
+    using index_type = Index;
+    static constexpr bool weighted = !std::is_same_v<Weight, Unit>;
+
+    int64_t n = 0;
+    int64_t nnz = 0;
+    Offsets indptr;
+    const Index* indices = nullptr;
+    const Weight* data = nullptr;
+
+    struct Range {
+        int64_t begin, end;
+        int64_t size() const { return end - begin; }
+    };
+
+    Range row(int64_t x) const {
+        const int64_t begin = indptr[x], end = indptr[x + 1];
+        if (begin < 0 || begin > end || end > nnz)
+            throw InputError("indptr is corrupt at row " + std::to_string(x) + ": borders " + std::to_string(begin) +
+                             " and " + std::to_string(end) + " for " + std::to_string(nnz) + " stored entries");
+        return {begin, end};
+    }
+
+    int64_t column(int64_t p) const {
+        const int64_t y = static_cast<int64_t>(indices[p]);
+        if (static_cast<uint64_t>(y) >= static_cast<uint64_t>(n))
+            throw InputError("column index " + std::to_string(y) + " of stored entry " + std::to_string(p) +
+                             " is out of range for " + std::to_string(n) + " nodes");
+        return y;
+    }
+
+    double weight(int64_t p) const {
+        if constexpr (weighted)
+            return static_cast<double>(data[p]);
+        else
+            return 1.0;
+    }
+
+    // First position in the (sorted) row whose column is not below `key`.
+    int64_t lower_bound(Range r, int64_t key) const {
+        int64_t lo = r.begin, hi = r.end;
+        while (lo < hi) {
+            const int64_t mid = lo + (hi - lo) / 2;
+            if (static_cast<int64_t>(indices[mid]) < key)
+                lo = mid + 1;
+            else
+                hi = mid;
+        }
+        return lo;
+    }
+
+    // Value of entry (x, y), 0 when it is not stored.
+    double at(int64_t x, int64_t y) const {
+        const Range r = row(x);
+        const int64_t p = lower_bound(r, y);
+        return p < r.end && static_cast<int64_t>(indices[p]) == y ? weight(p) : 0.0;
+    }
+
+    // Ask the cache for an array's elements at the columns of row positions ahead of p.
+    template <class T>
+    void prefetch(const T* array, int64_t p, int64_t end) const {
+#if defined(__GNUC__) || defined(__clang__)
+        constexpr int64_t ahead = 8;
+        if (p + ahead < end) {
+            const uint64_t y = static_cast<uint64_t>(indices[p + ahead]);
+            if (y < static_cast<uint64_t>(n)) __builtin_prefetch(array + y, 1);
+        }
+#else
+        (void)array, (void)p, (void)end;
+#endif
+    }
+};
+
+}  // namespace corecut

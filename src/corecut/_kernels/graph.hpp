@@ -1,0 +1,246 @@
+// The input contract in one pass; symmetry; induced subgraphs; components.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <sstream>
+#include <vector>
+
+#include "csr.hpp"
+#include "random.hpp"
+
+namespace corecut {
+
+struct Scan {
+    std::vector<double> degrees;   // row sums
+    std::vector<double> diagonal;  // empty when no entry lies on the diagonal (or the matrix is not canonical)
+    bool unit = true;              // every stored value is 1
+    bool canonical = true;         // rows strictly increasing, no stored zero
+};
+
+inline std::string entry_text(int64_t x, int64_t y, double value) {
+    std::ostringstream text;
+    text << "entry (" << x << ", " << y << ") = " << value;
+    return text.str();
+}
+
+// Check one row and return its sum. Sums run in four lanes: a single chain of additions would wait for itself.
+template <class Index, class Weight>
+double scan_row(const Csr<Index, Weight>& a, int64_t x, typename Csr<Index, Weight>::Range r, bool& unit, bool& canonical) {
+    if (r.size() == 0) return 0.0;
+    bool increasing = true;
+    for (int64_t p = r.begin + 1; p < r.end; ++p) increasing &= a.indices[p - 1] < a.indices[p];
+    if (increasing) {
+        a.column(r.begin);
+        a.column(r.end - 1);
+    } else {
+        canonical = false;
+        for (int64_t p = r.begin; p < r.end; ++p) a.column(p);
+    }
+    if constexpr (!Csr<Index, Weight>::weighted) {
+        return static_cast<double>(r.size());
+    } else {
+        bool ones = true;
+        for (int64_t p = r.begin; p < r.end; ++p) ones &= a.data[p] == Weight(1);
+        if (ones) return static_cast<double>(r.size());
+        unit = false;
+        double lanes[4] = {0, 0, 0, 0};
+        bool good = true, zero = false;
+        int64_t p = r.begin;
+        for (; p + 4 <= r.end; p += 4)
+            for (int lane = 0; lane < 4; ++lane) {
+                const double v = a.data[p + lane];
+                lanes[lane] += v;
+                good &= v >= 0.0;  // false for NaN
+                zero |= v == 0.0;
+            }
+        for (; p < r.end; ++p) {
+            const double v = a.data[p];
+            lanes[0] += v;
+            good &= v >= 0.0;
+            zero |= v == 0.0;
+        }
+        const double sum = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+        if (!good || !std::isfinite(sum)) {
+            for (int64_t q = r.begin; q < r.end; ++q) {
+                const double v = a.data[q];
+                if (std::isnan(v))
+                    throw InputError("the graph has a NaN weight: " + entry_text(x, a.indices[q], v) +
+                                     "; remove or replace missing weights first");
+                if (std::isinf(v))
+                    throw InputError("the graph has an infinite weight: " + entry_text(x, a.indices[q], v) +
+                                     "; weights must be finite");
+                if (v < 0.0)
+                    throw InputError("the graph has a negative weight: " + entry_text(x, a.indices[q], v) +
+                                     "; weights are similarities and must not be negative");
+            }
+            throw InputError("the weights of node " + std::to_string(x) +
+                             " add up to infinity; divide all weights by a common factor");
+        }
+        if (zero) canonical = false;
+        return sum;
+    }
+}
+
+template <class Index, class Weight>
+Scan scan(Context& context, const Csr<Index, Weight>& a) {
+    Scan result;
+    result.degrees.resize(a.n);
+    std::vector<double> diagonal(a.n);
+    const int64_t blocks = (a.n + kRowBlock - 1) / kRowBlock;
+    std::vector<char> unit(blocks, 1), canonical(blocks, 1), loops(blocks, 0);
+    parallel_blocks(context, a.n, kRowBlock, [&](int64_t block, int64_t begin, int64_t end) {
+        bool u = true, c = true, l = false;
+        for (int64_t x = begin; x < end; ++x) {
+            if ((x & 63) == 0) context.check();
+            const auto r = a.row(x);
+            result.degrees[x] = scan_row(a, x, r, u, c);
+            const int64_t p = c ? a.lower_bound(r, x) : r.end;
+            const bool loop = p < r.end && static_cast<int64_t>(a.indices[p]) == x;
+            diagonal[x] = loop ? a.weight(p) : 0.0;
+            l |= loop;
+        }
+        unit[block] = u;
+        canonical[block] = c;
+        loops[block] = l;
+    });
+    bool any_loop = false;
+    for (int64_t b = 0; b < blocks; ++b) {
+        result.unit &= unit[b] != 0;
+        result.canonical &= canonical[b] != 0;
+        any_loop |= loops[b] != 0;
+    }
+    if (any_loop && result.canonical) result.diagonal = std::move(diagonal);
+    return result;
+}
+
+struct Asymmetry {
+    bool found = false;
+    int64_t x = 0, y = 0;
+    double forward = 0, backward = 0;
+};
+
+template <class Index, class Weight>
+bool asymmetric_entry(const Csr<Index, Weight>& a, int64_t x, int64_t p, Asymmetry& out) {
+    const int64_t y = a.column(p);
+    const double forward = a.weight(p), backward = a.at(y, x);
+    // Similarities computed twice differ by rounding; that is not asymmetry.
+    if (std::abs(forward - backward) <= 1e-6 * std::max(forward, backward)) return false;
+    out = {true, x, y, forward, backward};
+    return true;
+}
+
+// Compare stored entries with their mirror images: `samples` random ones, or all when samples < 0.
+template <class Index, class Weight>
+Asymmetry find_asymmetry(Context& context, const Csr<Index, Weight>& a, int64_t samples, uint64_t seed) {
+    Asymmetry result;
+    if (samples >= 0) {
+        Random random(seed, 0);
+        for (int64_t i = 0; i < samples && a.nnz > 0; ++i) {
+            const int64_t p = static_cast<int64_t>(random.below(a.nnz));
+            int64_t lo = 0, hi = a.n;  // the row that holds position p
+            while (hi - lo > 1) {
+                const int64_t mid = lo + (hi - lo) / 2;
+                (a.indptr[mid] <= p ? lo : hi) = mid;
+            }
+            if (asymmetric_entry(a, lo, p, result)) return result;
+        }
+        return result;
+    }
+    const int64_t blocks = (a.n + kRowBlock - 1) / kRowBlock;
+    std::vector<Asymmetry> found(blocks);
+    parallel_blocks(context, a.n, kRowBlock, [&](int64_t block, int64_t begin, int64_t end) {
+        for (int64_t x = begin; x < end; ++x) {
+            if ((x & 63) == 0) context.check();
+            const auto r = a.row(x);
+            for (int64_t p = r.begin; p < r.end; ++p)
+                if (asymmetric_entry(a, x, p, found[block])) return;
+        }
+    });
+    for (const auto& f : found)
+        if (f.found) return f;
+    return result;
+}
+
+struct Subgraph {
+    std::vector<int64_t> indptr;
+    std::vector<int32_t> indices;
+    std::vector<double> data;
+};
+
+// The principal submatrix on `rows` (sorted, without repeats).
+template <class Index, class Weight>
+Subgraph induced(Context& context, const Csr<Index, Weight>& a, const int64_t* rows, int64_t count) {
+    std::vector<int32_t> position(a.n, -1);
+    for (int64_t i = 0; i < count; ++i) {
+        if (rows[i] < 0 || rows[i] >= a.n || (i > 0 && rows[i] <= rows[i - 1]))
+            throw InputError("rows must be increasing node numbers below " + std::to_string(a.n));
+        position[rows[i]] = static_cast<int32_t>(i);
+    }
+    Subgraph sub;
+    sub.indptr.assign(count + 1, 0);
+    constexpr int64_t block_size = 64;
+    parallel_blocks(context, count, block_size, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            const auto r = a.row(rows[i]);
+            int64_t kept = 0;
+            for (int64_t p = r.begin; p < r.end; ++p) kept += position[a.column(p)] >= 0;
+            sub.indptr[i + 1] = kept;
+        }
+    });
+    std::partial_sum(sub.indptr.begin(), sub.indptr.end(), sub.indptr.begin());
+    sub.indices.resize(sub.indptr[count]);
+    sub.data.resize(sub.indptr[count]);
+    parallel_blocks(context, count, block_size, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            const auto r = a.row(rows[i]);
+            int64_t q = sub.indptr[i];
+            for (int64_t p = r.begin; p < r.end; ++p) {
+                const int32_t c = position[a.column(p)];
+                if (c < 0) continue;
+                sub.indices[q] = c;
+                sub.data[q++] = a.weight(p);
+            }
+        }
+    });
+    return sub;
+}
+
+// Connected components by union-find; numbered in the order of their lowest node.
+template <class Index, class Weight>
+std::vector<int64_t> components(Context& context, const Csr<Index, Weight>& a) {
+    std::vector<int64_t> parent(a.n);
+    std::iota(parent.begin(), parent.end(), int64_t{0});
+    auto find = [&](int64_t x) {
+        while (parent[x] != x) {
+            parent[x] = parent[parent[x]];
+            x = parent[x];
+        }
+        return x;
+    };
+    for (int64_t x = 0; x < a.n; ++x) {
+        if ((x & 1023) == 0) context.check();
+        const auto r = a.row(x);
+        int64_t root = find(x);
+        for (int64_t p = r.begin; p < r.end; ++p) {
+            const int64_t y = a.column(p);
+            if (y >= x) break;  // the mirror image was seen from the other side
+            const int64_t other = find(y);
+            if (other == root) continue;
+            // The lower node leads, so that the leader of a component is its lowest node.
+            const int64_t low = std::min(root, other);
+            parent[std::max(root, other)] = low;
+            root = low;
+        }
+    }
+    std::vector<int64_t> label(a.n);
+    int64_t count = 0;
+    for (int64_t x = 0; x < a.n; ++x) {
+        const int64_t root = find(x);
+        label[x] = root == x ? count++ : label[root];
+    }
+    return label;
+}
+
+}  // namespace corecut

@@ -1,0 +1,32 @@
+// Per-node sums from which every metric follows.
+#pragma once
+
+#include <vector>
+
+#include "csr.hpp"
+
+namespace corecut {
+
+// within_x = Σ_y A_xy·factor_y over the y that share x's label (factor absent: 1). The sums over a cluster are taken by the
+// caller in node order, so that they do not depend on the number of threads.
+template <class Index, class Weight>
+std::vector<double> within_cluster(Context& context, const Csr<Index, Weight>& a, const int32_t* labels,
+                                   const double* factor) {
+    std::vector<double> within(a.n);
+    parallel_blocks(context, a.n, kRowBlock, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t x = begin; x < end; ++x) {
+            if ((x & 63) == 0) context.check();
+            const auto r = a.row(x);
+            const int32_t own = labels[x];
+            double sum = 0.0;
+            for (int64_t p = r.begin; p < r.end; ++p) {
+                const int64_t y = a.column(p);
+                if (labels[y] == own) sum += factor ? factor[y] * a.weight(p) : a.weight(p);
+            }
+            within[x] = sum;
+        }
+    });
+    return within;
+}
+
+}  // namespace corecut

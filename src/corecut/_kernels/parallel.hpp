@@ -1,0 +1,78 @@
+// Threads, cancellation and errors for kernels that know no Python.
+//
+// Work is cut into blocks whose borders depend on the problem only, never on the number of threads. A kernel that writes
+// each block's result to the block's own place, and combines them in block order, gives the same bits for any thread count.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace corecut {
+
+// Thrown inside a kernel after the caller asked it to stop (Ctrl-C).
+struct Cancelled : std::exception {};
+
+// The input is at fault; becomes a ValueError with this text.
+struct InputError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct Context {
+    int threads = 1;
+    std::atomic<bool> cancelled{false};
+
+    void check() const {
+        if (cancelled.load(std::memory_order_relaxed)) throw Cancelled();
+    }
+};
+
+inline constexpr int64_t kRowBlock = 4096;
+
+// Call f(block, begin, end) for every block of `size` items of [0, count), in any order, on context.threads threads. Of
+// several failing blocks the one with the lowest number reports, so that messages do not depend on timing.
+template <class F>
+void parallel_blocks(Context& context, int64_t count, int64_t size, F&& f) {
+    const int64_t blocks = (count + size - 1) / size;
+    const int threads = static_cast<int>(std::min<int64_t>(std::max(context.threads, 1), blocks));
+    std::atomic<int64_t> next{0};
+    std::atomic<bool> failed{false};
+    std::mutex mutex;
+    std::exception_ptr error;
+    int64_t error_block = blocks;
+
+    auto work = [&]() {
+        while (!failed.load(std::memory_order_relaxed)) {
+            const int64_t block = next.fetch_add(1);
+            if (block >= blocks) return;
+            try {
+                context.check();
+                f(block, block * size, std::min(count, (block + 1) * size));
+            } catch (...) {
+                std::lock_guard<std::mutex> lock(mutex);
+                failed.store(true);
+                if (block < error_block) {
+                    error_block = block;
+                    error = std::current_exception();
+                }
+            }
+        }
+    };
+    std::vector<std::thread> helpers;
+    try {
+        for (int t = 1; t < threads; ++t) helpers.emplace_back(work);
+    } catch (const std::system_error&) {
+        // No more threads to be had: the ones that started, and this one, do all the work.
+    }
+    work();
+    for (auto& helper : helpers) helper.join();
+    if (error) std::rethrow_exception(error);
+}
+
+}  // namespace corecut

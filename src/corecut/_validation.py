@@ -1,0 +1,101 @@
+"""Checks of plain arguments, shared by all stages: one clear sentence, naming the argument and the cure."""
+
+from __future__ import annotations
+
+import numbers
+import os
+from typing import Any
+
+import numpy as np
+
+from corecut._typing import FloatArray, IntArray, LabelArray
+
+
+def check_count(value: Any, name: str, *, minimum: int = 1, maximum: int | None = None) -> int:
+    """Return `value` as an int within bounds."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} must be an integer, got {value!r} of type {type(value).__name__}")
+    if value < minimum:
+        raise ValueError(f"{name} must be at least {minimum}, got {value}")
+    if maximum is not None and value > maximum:
+        raise ValueError(f"{name} must be at most {maximum}, got {value}")
+    return int(value)
+
+
+def check_real(value: Any, name: str, *, minimum: float = 0.0, exclusive: bool = False) -> float:
+    """Return `value` as a finite float that is at least (or above) `minimum`."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}")
+    number = float(value)
+    if not np.isfinite(number) or number < minimum or (exclusive and number == minimum):
+        raise ValueError(f"{name} must be a finite number {'above' if exclusive else 'not below'} {minimum:g}, got {value}")
+    return number
+
+
+def check_option(value: Any, name: str, options: tuple[Any, ...]) -> Any:
+    """Return `value` if it is one of `options`."""
+    if not any(value is option or (type(value) is type(option) and value == option) for option in options):
+        raise ValueError(f"{name} must be one of {', '.join(repr(o) for o in options)}; got {value!r}")
+    return value
+
+
+def check_n_clusters(n_clusters: Any, n_nodes: int) -> int:
+    """Return the number of clusters, between 1 and the number of nodes."""
+    k = check_count(n_clusters, "n_clusters")
+    if k > n_nodes:
+        raise ValueError(f"n_clusters={k} is more than n_samples={n_nodes}: ask for at most as many clusters as there are nodes")
+    return k
+
+
+def check_labels(labels: Any, n_nodes: int, *, name: str = "labels") -> tuple[LabelArray, int]:
+    """Return labels as int32 in 0..k-1 with their k, the largest label plus one."""
+    array = np.asarray(labels)
+    if array.ndim != 1 or array.shape[0] != n_nodes:
+        raise ValueError(f"{name} must be one label per node: expected shape ({n_nodes},), got {array.shape}")
+    if array.dtype.kind not in "iub":
+        raise TypeError(f"{name} must be integers 0..k-1, got dtype {array.dtype}")
+    if array.size == 0:
+        return array.astype(np.int32), 0
+    low, high = int(array.min()), int(array.max())
+    if low < 0:
+        raise ValueError(f"{name} must not be negative, got {low} at node {int(array.argmin())}")
+    if high >= max(n_nodes, 1) * 64 or high >= 2**31 - 1:
+        raise ValueError(f"{name} must be numbered 0..k-1 without large gaps, got {high} for {n_nodes} nodes")
+    return np.ascontiguousarray(array, dtype=np.int32), high + 1
+
+
+def check_weights(weights: Any, n_nodes: int, *, name: str = "weights") -> FloatArray:
+    """Return finite non-negative float64 weights, one per node, not all zero."""
+    array = np.ascontiguousarray(weights, dtype=np.float64)
+    if array.shape != (n_nodes,):
+        raise ValueError(f"{name} must be one number per node: expected shape ({n_nodes},), got {array.shape}")
+    if not np.isfinite(array).all() or (array < 0).any():
+        raise ValueError(f"{name} must be finite and not negative")
+    if n_nodes and not array.any():
+        raise ValueError(f"{name} must not all be zero")
+    return array
+
+
+def check_nodes(nodes: Any, n_nodes: int, *, name: str) -> IntArray:
+    """Return node numbers within range as int64."""
+    array = np.asarray(nodes)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise TypeError(f"{name} must be a list of node numbers")
+    if array.size and (array.min() < 0 or array.max() >= n_nodes):
+        raise ValueError(f"{name} must lie between 0 and {n_nodes - 1}")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """Return the number of threads for `n_jobs`: None and -1 mean every core this process may use.
+
+    Results never depend on it, so there is no reason to leave cores idle by default.
+    """
+    if n_jobs is not None:
+        n_jobs = check_count(n_jobs, "n_jobs", minimum=-(2**31))
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0: give a number of threads, or -1 for all cores")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n_jobs is None:
+        return cores
+    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)

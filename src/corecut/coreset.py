@@ -1,0 +1,187 @@
+"""Coreset: a small weighted sample of the points whose weighted cost estimates everybody's, for any k centres.
+
+Importance sampling (Jiang et al. 2022; Algorithm 5 of the paper, whose formula for the sensitivity was lost in print):
+
+    s_x = w(x)Δ(x, C)/cost(X, C) + w(x)/w(points whose nearest seed is x's nearest seed),
+    p_x = s_x / Σ_y s_y,      N independent draws,      weight of a draw: w(x)/(p_x N), repeats added up.
+
+`importance="seeds"` divides by the total weight of the seeds instead, as the reference implementation does.
+
+By size, one pass is made, as in the paper's experiments. By ε, Algorithm 4 repeats the pass on its own result with
+N = constant·k² log²k · log‖X‖₀ / ε_i², ε_i = ε/(log^(i) n)^(1/4), until the size no longer falls.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from corecut import _core
+from corecut._random import as_generator, draw_seed
+from corecut._typing import FloatArray, IntArray, RandomState
+from corecut._validation import check_count, check_n_clusters, check_option, check_real, thread_count
+from corecut.kernel import KernelView
+from corecut.sampling import Sampler, Seeds, sample_seeds
+
+Importance = Literal["cluster", "seeds"]
+
+
+@dataclass(frozen=True, eq=False)
+class Coreset:
+    """Sampled points and their weights.
+
+    Attributes
+    ----------
+    indices
+        Distinct points, increasing.
+    weights
+        Their weights; their sum estimates the total weight of all points.
+    n_draws
+        Number of independent draws N that were merged into `indices` (0 when the coreset is the whole set).
+    seeds
+        The D² sample that the last pass was built on (None when no pass was needed).
+    """
+
+    indices: IntArray
+    weights: FloatArray = field(repr=False)
+    n_draws: int
+    seeds: Seeds | None = field(repr=False, default=None)
+
+    @property
+    def size(self) -> int:
+        """Number of distinct points."""
+        return int(self.indices.size)
+
+
+def build_coreset(
+    kernel: KernelView | Any,
+    n_clusters: int,
+    *,
+    size: int | None = None,
+    epsilon: float | None = None,
+    constant: float = 1.0,
+    seeding_factor: float = 2.0,
+    sampler: Sampler = "rejection",
+    importance: Importance = "cluster",
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+) -> Coreset:
+    """Sample a coreset of `size` draws, or one whose size follows from `epsilon`.
+
+    Parameters
+    ----------
+    kernel
+        A :class:`KernelView`, or a graph, whose normalised-cut kernel is then taken.
+    n_clusters
+        Number of clusters k the coreset is for.
+    size
+        Number of draws N; repeats are merged, so there may be fewer points. All points are returned for N ≥ n.
+    epsilon
+        Relative error in (0, 1) to aim at, instead of `size`.
+    constant
+        The constant in front of k² log²k · log n / ε².
+    seeding_factor
+        ⌈f·k⌉ D² draws are made after the starting points.
+    sampler, importance
+        How to draw the seeds, and which second term of the sensitivity; see the modules.
+    random_state, n_jobs
+        As everywhere.
+
+    Returns
+    -------
+    Coreset
+
+    Notes
+    -----
+    Cost O(n + N + Σ deg(seeds)).
+
+    Examples
+    --------
+    >>> from corecut import build_coreset, make_sbm
+    >>> graph, labels = make_sbm(500, 4, 0.5, 0.001, random_state=0)
+    >>> coreset = build_coreset(graph, 4, size=100, random_state=0)
+    >>> coreset.size <= 100
+    True
+    """
+    view = kernel if isinstance(kernel, KernelView) else KernelView.from_graph(kernel)
+    k = check_n_clusters(n_clusters, view.n_points)
+    if (size is None) == (epsilon is None):
+        raise ValueError("give either size= or epsilon=, and not both")
+    check_option(importance, "importance", ("cluster", "seeds"))
+    draws = math.ceil(check_real(seeding_factor, "seeding_factor", exclusive=True) * k)
+    generator = as_generator(random_state)
+
+    def one_pass(of: KernelView, n_draws: int) -> Coreset:
+        seeds = sample_seeds(of, draws, method=sampler, random_state=generator, n_jobs=n_jobs)
+        return importance_sample(of, seeds, n_draws, importance=importance, random_state=generator, n_jobs=n_jobs)
+
+    if size is not None:
+        n_draws = check_count(size, "size")
+        return everything(view) if n_draws >= _n_positive(view) else one_pass(view, n_draws)
+
+    error = check_real(epsilon, "epsilon", exclusive=True)
+    if error >= 1:
+        raise ValueError(f"epsilon must lie between 0 and 1, got {epsilon}")
+    current, current_view = everything(view), view
+    iterated_log = float(_n_positive(view))
+    while True:
+        iterated_log = math.log(iterated_log)
+        if iterated_log < 1:  # Algorithm 4 has no further iterated logarithm to divide by
+            return current
+        n_draws = epsilon_size(k, _n_positive(current_view), error / iterated_log**0.25, constant)
+        if n_draws >= current.size:
+            return current
+        smaller = one_pass(current_view, n_draws)
+        if smaller.size >= current.size:
+            return current
+        current = Coreset(current.indices[smaller.indices], smaller.weights, smaller.n_draws, smaller.seeds)
+        current_view = KernelView.from_matrix(view.restrict(current.indices, n_jobs), weights=current.weights)
+        if iterated_log <= 1:
+            return current
+
+
+def epsilon_size(n_clusters: int, n_points: int, epsilon: float, constant: float = 1.0) -> int:
+    """Return N = constant·k² log²k · log n / ε² (with log 2 for log 1, so that k = 1 is not sampled zero times)."""
+    check_real(constant, "constant", exclusive=True)
+    log_k = math.log(max(n_clusters, 2))
+    size = constant * n_clusters**2 * log_k**2 * math.log(max(n_points, 2)) / epsilon**2
+    return max(1, math.ceil(min(size, 2.0**62)))
+
+
+def importance_sample(
+    kernel: KernelView,
+    seeds: Seeds,
+    n_draws: int,
+    *,
+    importance: Importance = "cluster",
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+) -> Coreset:
+    """Algorithm 5: N independent draws by sensitivity, repeats merged."""
+    mass = sensitivities(kernel, seeds, importance=importance, n_jobs=n_jobs)
+    seed = draw_seed(as_generator(random_state))
+    indices, counts, total = _core.draw_points(mass, n_draws, seed, thread_count(n_jobs))
+    weights = counts * kernel.weights[indices] * (total / n_draws) / mass[indices]
+    return Coreset(indices, weights, n_draws, seeds)
+
+
+def sensitivities(
+    kernel: KernelView, seeds: Seeds, *, importance: Importance = "cluster", n_jobs: int | None = None
+) -> FloatArray:
+    """Return s_x of every point: an upper bound (up to a factor) of its largest possible share in any cost."""
+    return _core.sensitivities(
+        kernel.weights, seeds.distances, seeds.nearest, seeds.points, importance == "seeds", thread_count(n_jobs)
+    )
+
+
+def everything(kernel: KernelView) -> Coreset:
+    """Return all points of positive weight with their own weights: the coreset without error."""
+    indices = np.flatnonzero(kernel.weights)
+    return Coreset(indices, kernel.weights[indices], 0)
+
+
+def _n_positive(kernel: KernelView) -> int:
+    return int(np.count_nonzero(kernel.weights))

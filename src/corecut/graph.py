@@ -1,0 +1,246 @@
+"""Graph: a symmetric non-negative sparse matrix with its degrees, and the contract that input must meet.
+
+What is accepted: any scipy sparse matrix or array (or a dense square array), bool, integer or float values, 32- or 64-bit
+indices, unsorted and duplicate entries (summed), stored zeros (dropped), self-loops or none, isolated nodes, several
+components. A canonical CSR matrix is used as it is: its arrays are neither copied nor changed.
+
+What is refused, with the offending entry and the cure: NaN, infinity, negative weights, asymmetry, a matrix that is not
+square, column indices out of range, complex and object values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from corecut import _core
+from corecut._typing import AnyArray, BoolArray, FloatArray, IntArray
+from corecut._validation import check_option, thread_count
+
+Symmetrize = Literal["mean", "max", "min"] | None
+Check = Literal["sample", "full", "none"]
+
+# Below this number of entries comparing all of them costs no more than a sample.
+_SYMMETRY_SAMPLE = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """An undirected weighted graph as a symmetric matrix A in compressed sparse row form.
+
+    Use :meth:`from_matrix` to make one from input that has to be checked. The constructor itself believes its arguments
+    and is meant for graphs whose arrays are known to be good.
+
+    Attributes
+    ----------
+    indptr, indices
+        Row borders and sorted column indices (int32 or int64).
+    weights
+        Values of the entries (float32 or float64), or None when every stored entry is 1.
+    degrees
+        d = A·1; a self-loop counts once.
+    diagonal
+        Weights of the self-loops, or None when there are none.
+    """
+
+    indptr: AnyArray
+    indices: AnyArray
+    weights: AnyArray | None
+    degrees: FloatArray = field(repr=False)
+    diagonal: FloatArray | None = field(repr=False)
+
+    @classmethod
+    def from_matrix(
+        cls, matrix: Any, *, symmetrize: Symmetrize = None, check: Check = "sample", n_jobs: int | None = None
+    ) -> Graph:
+        """Check a matrix against the input contract and wrap it, without a copy where it is canonical.
+
+        Parameters
+        ----------
+        matrix
+            scipy sparse matrix or array, or a dense square array.
+        symmetrize
+            What to do with a directed graph: None refuses it; "mean" takes (A + Aᵀ)/2, "max" keeps an edge that exists
+            in either direction, "min" only those that exist in both.
+        check
+            Look for asymmetry in a random "sample" of the entries, in all of them ("full"), or not at all ("none").
+        n_jobs
+            Number of threads; None for all cores.
+
+        Returns
+        -------
+        Graph
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from corecut import Graph
+        >>> graph = Graph.from_matrix(np.array([[0, 2, 0], [2, 0, 1], [0, 1, 0]]))
+        >>> graph.degrees
+        array([2., 3., 1.])
+        """
+        check_option(check, "check", ("sample", "full", "none"))
+        check_option(symmetrize, "symmetrize", (None, "mean", "max", "min"))
+        threads = thread_count(n_jobs)
+        csr = _as_csr(matrix)
+        graph = _scanned(csr, threads)
+        if graph is None:
+            graph = _scanned(_canonical(csr), threads)
+            assert graph is not None
+        if symmetrize is not None:
+            if _asymmetry(graph, "full", threads) is None:
+                return graph
+            graph = _scanned(_canonical(_symmetrized(graph.adjacency, symmetrize)), threads)
+            assert graph is not None
+            return graph
+        found = _asymmetry(graph, check, threads)
+        if found is not None:
+            x, y, forward, backward = found
+            raise ValueError(
+                f"the graph is not symmetric: entry ({x}, {y}) = {forward:g} but entry ({y}, {x}) = {backward:g}; "
+                'pass symmetrize="mean", "max" or "min", or make the matrix symmetric first'
+            )
+        return graph
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes n."""
+        return int(self.indptr.shape[0]) - 1
+
+    @property
+    def n_entries(self) -> int:
+        """Number of stored entries: twice the number of edges, plus the self-loops."""
+        return int(self.indices.shape[0])
+
+    @cached_property
+    def volume(self) -> float:
+        """Sum of all degrees."""
+        return float(self.degrees.sum())
+
+    @cached_property
+    def isolated(self) -> BoolArray:
+        """Mask of the nodes without any edge or self-loop."""
+        return np.asarray(self.degrees == 0)
+
+    @cached_property
+    def matrix(self) -> _core.Matrix:
+        """The handle that native kernels take."""
+        return _core.Matrix(self.indptr, self.indices, self.weights)
+
+    @property
+    def adjacency(self) -> sp.csr_array:
+        """A as a scipy array; shares memory with the graph where scipy allows it."""
+        data = np.ones(self.n_entries) if self.weights is None else self.weights
+        return sp.csr_array((data, self.indices, self.indptr), shape=(self.n_nodes, self.n_nodes))
+
+    def components(self) -> tuple[int, IntArray]:
+        """Return the number of connected components and every node's component, numbered by lowest node."""
+        labels = _core.components(self.matrix)
+        return (int(labels.max()) + 1 if labels.size else 0), labels
+
+    def subgraph(self, nodes: IntArray, n_jobs: int | None = None) -> sp.csr_array:
+        """Return the principal submatrix A(nodes, nodes); `nodes` must increase."""
+        indptr, indices, data = _core.induced(self.matrix, nodes, thread_count(n_jobs))
+        if data.size < 2**31:  # scipy would widen the indices to match a wide indptr
+            indptr = indptr.astype(np.int32)
+        return sp.csr_array((data, indices, indptr), shape=(nodes.size, nodes.size))
+
+    def __repr__(self) -> str:
+        kind = "unit weights" if self.weights is None else f"{self.weights.dtype} weights"
+        return f"Graph({self.n_nodes:,} nodes, {self.n_entries:,} entries, {kind})"
+
+
+def as_graph(graph: Any, *, n_jobs: int | None = None) -> Graph:
+    """Return `graph` if it is a Graph, else check and wrap it."""
+    return graph if isinstance(graph, Graph) else Graph.from_matrix(graph, n_jobs=n_jobs)
+
+
+def _as_csr(matrix: Any) -> sp.csr_array:
+    """Any matrix as CSR with int32/int64 indices and values that the kernels know; no copy where none is needed."""
+    if not sp.issparse(matrix):
+        dense = np.asarray(matrix)
+        if dense.dtype == object or dense.ndim != 2:
+            raise TypeError(
+                f"a graph must be a square sparse matrix or a square array, got {type(matrix).__name__}"
+                + (f" with {dense.ndim} dimension(s)" if dense.dtype != object else " holding objects")
+            )
+        matrix = dense
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"a graph's matrix must be square, got shape {matrix.shape}; rows and columns are the same nodes")
+    if matrix.shape[0] == 0:
+        raise ValueError("the graph is empty: it has 0 nodes")
+    if matrix.dtype.kind not in "biuf":
+        raise TypeError(f"a graph's weights must be real numbers, got dtype {matrix.dtype}; take the real part or convert first")
+    if sp.issparse(matrix) and matrix.format != "csr":
+        _check_coordinates(matrix)
+    csr = matrix if sp.issparse(matrix) and matrix.format == "csr" else sp.csr_array(matrix)
+    data: AnyArray = csr.data
+    if data.dtype.kind in "biu" or data.dtype not in (np.float32, np.float64):
+        data = data.astype(np.float64)
+    indptr, indices = np.ascontiguousarray(csr.indptr), np.ascontiguousarray(csr.indices)
+    if indptr.size != csr.shape[0] + 1:
+        raise ValueError(f"the matrix is corrupt: indptr has {indptr.size} elements for {csr.shape[0]} rows")
+    if 0 <= indptr[-1] < min(indices.size, data.size):
+        # scipy allows spare room behind the last entry
+        indices, data = indices[: indptr[-1]], data[: indptr[-1]]
+    return _Arrays(indptr, indices, np.ascontiguousarray(data))  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class _Arrays:
+    """CSR arrays of a square matrix that scipy has not (yet) been asked to believe."""
+
+    indptr: AnyArray
+    indices: AnyArray
+    data: AnyArray
+
+
+def _check_coordinates(matrix: Any) -> None:
+    """Refuse COO and CSC indices out of range before scipy converts them, which it does without looking."""
+    n = matrix.shape[0]
+    if matrix.format == "coo":
+        axes = [np.asarray(axis) for axis in matrix.coords]
+    elif matrix.format == "csc":
+        axes = [np.asarray(matrix.indices)]
+    else:
+        return
+    for axis in axes:
+        if axis.size and (axis.min() < 0 or axis.max() >= n):
+            bad = int(axis.max() if axis.max() >= n else axis.min())
+            raise ValueError(f"index {bad} is out of range for {n} nodes")
+
+
+def _scanned(csr: Any, threads: int) -> Graph | None:
+    """One parallel pass: bounds, order, values, degrees, diagonal. None when the matrix is good but not canonical."""
+    degrees, diagonal, unit, canonical = _core.scan(_core.Matrix(csr.indptr, csr.indices, csr.data), threads)
+    if not canonical:
+        return None
+    return Graph(csr.indptr, csr.indices, None if unit else csr.data, degrees, diagonal if diagonal.size else None)
+
+
+def _canonical(csr: Any) -> sp.csr_array:
+    """Return a sorted copy with duplicates summed and zeros dropped."""
+    n = csr.indptr.size - 1
+    copy = sp.csr_array((csr.data.copy(), csr.indices.copy(), csr.indptr.copy()), shape=(n, n))
+    copy.sum_duplicates()
+    copy.eliminate_zeros()
+    return copy
+
+
+def _symmetrized(a: sp.csr_array, how: str) -> sp.csr_array:
+    if how == "mean":
+        return sp.csr_array((a + a.T) * 0.5)
+    return sp.csr_array(a.maximum(a.T) if how == "max" else a.minimum(a.T))
+
+
+def _asymmetry(graph: Graph, check: str, threads: int) -> tuple[int, int, float, float] | None:
+    if check == "none":
+        return None
+    samples = -1 if check == "full" or graph.n_entries <= _SYMMETRY_SAMPLE else _SYMMETRY_SAMPLE
+    # A fixed seed: whether a graph is accepted must not depend on luck that changes from run to run.
+    found, x, y, forward, backward = _core.find_asymmetry(graph.matrix, samples, 0, threads)
+    return (x, y, forward, backward) if found else None

@@ -1,0 +1,103 @@
+"""Labelling: every node goes to the nearest of the centres that the coreset's partition implies (Algorithm 3, line 6).
+
+    x → argmin_j ‖c_j‖² - 2⟨φ(x), c_j⟩,
+    ‖c_j‖² = Σ_{a,b ∈ π_j} w_a w_b K_ab / W_j²,      ⟨φ(x), c_j⟩ = Σ_{y ∈ π_j} w_y K_xy / W_j,      W_j = Σ_{y ∈ π_j} w_y.
+
+The graph is symmetric, so the inner products of all nodes are read from the rows of the coreset: O(n + Σ deg over the
+coreset), where the reference implementation reads every edge. A node without a neighbour in the coreset has inner product 0
+with every centre and goes to the one of smallest norm; `n_untouched` counts those.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from corecut import _core
+from corecut._typing import FloatArray, LabelArray
+from corecut._validation import check_labels, thread_count
+from corecut.coreset import Coreset
+from corecut.kernel import KernelView
+
+
+@dataclass(frozen=True, eq=False)
+class Labelling:
+    """Labels of all nodes with the squared distances they follow from.
+
+    Attributes
+    ----------
+    labels
+        Cluster of every node.
+    distances, second_distances
+        ‖φ(x) - c_j‖² of the nearest and the second nearest centre.
+    n_untouched
+        Number of nodes without a neighbour in the coreset.
+    """
+
+    labels: LabelArray
+    distances: FloatArray = field(repr=False)
+    second_distances: FloatArray = field(repr=False)
+    n_untouched: int
+
+
+def label_nodes(
+    kernel: KernelView,
+    coreset: Coreset,
+    coreset_labels: Any,
+    *,
+    n_clusters: int | None = None,
+    n_jobs: int | None = None,
+) -> Labelling:
+    """Assign every node to the nearest centre implied by a partition of the coreset.
+
+    Parameters
+    ----------
+    kernel, coreset
+        The problem and its sample.
+    coreset_labels
+        Cluster of each coreset point.
+    n_clusters
+        Number of clusters k, the largest label plus one by default. Empty clusters attract nobody.
+
+    Returns
+    -------
+    Labelling
+    """
+    labels, used = check_labels(coreset_labels, coreset.size, name="coreset_labels")
+    k = used if n_clusters is None else max(n_clusters, used)
+    mass = np.bincount(labels, coreset.weights, minlength=k)
+    nodes = coreset.indices
+    scale = np.ones(nodes.size) if kernel.scale is None else kernel.scale[nodes]
+    share = np.divide(coreset.weights, mass[labels], out=np.zeros(nodes.size), where=mass[labels] > 0)
+    stored = 0.0 if kernel.graph.diagonal is None else kernel.graph.diagonal[nodes]
+    own = share * (kernel.diagonal[nodes] - scale * scale * stored)
+    found, best, second, untouched = _core.label_nodes(
+        kernel.matrix,
+        kernel.scale,
+        nodes,
+        labels,
+        share * scale,
+        own,
+        centre_norms(kernel, coreset, labels, k, n_jobs=n_jobs),
+        thread_count(n_jobs),
+    )
+    # In place: these arrays are ours, and n can be large.
+    best += kernel.diagonal
+    second += kernel.diagonal
+    return Labelling(found, best, second, untouched)
+
+
+def centre_norms(
+    kernel: KernelView, coreset: Coreset, labels: LabelArray, n_clusters: int, *, n_jobs: int | None = None
+) -> FloatArray:
+    """Return ‖c_j‖² of each cluster's centre; infinity for an empty cluster."""
+    matrix = kernel.restrict(coreset.indices, n_jobs)
+    rows = np.repeat(np.arange(coreset.size), np.diff(matrix.indptr))
+    same = labels[rows] == labels[matrix.indices]
+    rows, columns = rows[same], matrix.indices[same]
+    pairs = coreset.weights[rows] * coreset.weights[columns] * matrix.data[same]
+    association = np.bincount(labels[rows], pairs, minlength=n_clusters)
+    mass = np.bincount(labels, coreset.weights, minlength=n_clusters)
+    return np.divide(association, mass * mass, out=np.full(n_clusters, np.inf), where=mass > 0)
