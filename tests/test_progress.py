@@ -21,8 +21,8 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture
-def terminal(monkeypatch):
+def open_terminal(monkeypatch):
+    """Put a terminal in stderr's place; not a fixture, because pytest sets its own stderr between set-up and test."""
     monkeypatch.setenv("TERM", "xterm")
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
@@ -94,7 +94,8 @@ def test_plain_lines_when_stderr_is_no_terminal(capsys):
     assert len(lines) == 3
 
 
-def test_bar_on_a_terminal(terminal):
+def test_bar_on_a_terminal(monkeypatch):
+    terminal = open_terminal(monkeypatch)
     with Stages(2, verbose=1, description="clustering") as stage:
         with stage("seeds"):
             stage.say("[not markup]")
@@ -107,7 +108,8 @@ def test_bar_on_a_terminal(terminal):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
-def test_an_error_stops_the_bar_and_keeps_the_timings(terminal, error):
+def test_an_error_stops_the_bar_and_keeps_the_timings(monkeypatch, error):
+    terminal = open_terminal(monkeypatch)
     stage = Stages(2, verbose=1)
     with pytest.raises(error), stage, stage("seeds"):
         time.sleep(0.01)
