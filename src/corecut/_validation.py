@@ -43,7 +43,9 @@ def check_n_clusters(n_clusters: Any, n_nodes: int) -> int:
     """Return the number of clusters, between 1 and the number of nodes."""
     k = check_count(n_clusters, "n_clusters")
     if k > n_nodes:
-        raise ValueError(f"n_clusters={k} is more than n_samples={n_nodes}: ask for at most as many clusters as there are nodes")
+        raise ValueError(
+            f"n_clusters={k} is more than n_samples={n_nodes}: ask for at most as many clusters as there are nodes"
+        )
     return k
 
 

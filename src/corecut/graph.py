@@ -174,7 +174,9 @@ def _as_csr(matrix: Any) -> sp.csr_array:
     if matrix.shape[0] == 0:
         raise ValueError("the graph is empty: it has 0 nodes")
     if matrix.dtype.kind not in "biuf":
-        raise TypeError(f"a graph's weights must be real numbers, got dtype {matrix.dtype}; take the real part or convert first")
+        raise TypeError(
+            f"a graph's weights must be real numbers, got dtype {matrix.dtype}; take the real part or convert first"
+        )
     if sp.issparse(matrix) and matrix.format != "csr":
         _check_coordinates(matrix)
     csr = matrix if sp.issparse(matrix) and matrix.format == "csr" else sp.csr_array(matrix)
