@@ -111,9 +111,14 @@ def test_bar_on_a_terminal(monkeypatch):
 def test_an_error_stops_the_bar_and_keeps_the_timings(monkeypatch, error):
     terminal = open_terminal(monkeypatch)
     stage = Stages(2, verbose=1)
-    with pytest.raises(error), stage, stage("seeds"):
-        time.sleep(0.01)
-        raise error
+
+    def interrupted():
+        with stage, stage("seeds"):
+            time.sleep(0.01)
+            raise error
+
+    with pytest.raises(error):
+        interrupted()
     text = terminal.getvalue()
     assert text.count(HIDE_CURSOR) == text.count(SHOW_CURSOR) == 1
     assert stage.timings["seeds"] >= 0.01

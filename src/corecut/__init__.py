@@ -8,7 +8,9 @@ scikit-learn estimator. Names are loaded on first use, so that `import corecut` 
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 _MODULE_OF = {
@@ -28,7 +30,7 @@ _MODULE_OF = {
     "sample_seeds": "sampling",
 }
 
-__all__ = sorted([*_MODULE_OF, "__version__"])
+__all__ = list(_MODULE_OF)
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
@@ -53,4 +55,19 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted([*__all__, "__version__"])
+
+
+class _Package(ModuleType):
+    """The package, where a public name wins over a module of the same name.
+
+    `coreset_graph` is a function and the module that holds it. Importing a module binds it in its package, which would
+    hide the function from then on.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _MODULE_OF and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -96,8 +96,8 @@ class Stages:
 
 
 def _bar(description: str, total: int | None) -> Progress:
-    from rich.console import Console  # noqa: PLC0415 - only a verbose run on a terminal pays for this import
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     bar = Progress(
         SpinnerColumn(),

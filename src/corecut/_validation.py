@@ -15,11 +15,12 @@ def check_count(value: Any, name: str, *, minimum: int = 1, maximum: int | None 
     """Return `value` as an int within bounds."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer, got {value!r} of type {type(value).__name__}")
-    if value < minimum:
-        raise ValueError(f"{name} must be at least {minimum}, got {value}")
-    if maximum is not None and value > maximum:
-        raise ValueError(f"{name} must be at most {maximum}, got {value}")
-    return int(value)
+    number = int(value)
+    if number < minimum:
+        raise ValueError(f"{name} must be at least {minimum}, got {number}")
+    if maximum is not None and number > maximum:
+        raise ValueError(f"{name} must be at most {maximum}, got {number}")
+    return number
 
 
 def check_real(value: Any, name: str, *, minimum: float = 0.0, exclusive: bool = False) -> float:

@@ -159,7 +159,7 @@ def as_graph(graph: Any, *, n_jobs: int | None = None) -> Graph:
     return graph if isinstance(graph, Graph) else Graph.from_matrix(graph, n_jobs=n_jobs)
 
 
-def _as_csr(matrix: Any) -> sp.csr_array:
+def _as_csr(matrix: Any) -> _Arrays:
     """Any matrix as CSR with int32/int64 indices and values that the kernels know; no copy where none is needed."""
     if not sp.issparse(matrix):
         dense = np.asarray(matrix)
@@ -189,7 +189,7 @@ def _as_csr(matrix: Any) -> sp.csr_array:
     if 0 <= indptr[-1] < min(indices.size, data.size):
         # scipy allows spare room behind the last entry
         indices, data = indices[: indptr[-1]], data[: indptr[-1]]
-    return _Arrays(indptr, indices, np.ascontiguousarray(data))  # type: ignore[return-value]
+    return _Arrays(indptr, indices, np.ascontiguousarray(data))
 
 
 @dataclass(frozen=True)

@@ -100,4 +100,5 @@ def centre_norms(
     pairs = coreset.weights[rows] * coreset.weights[columns] * matrix.data[same]
     association = np.bincount(labels[rows], pairs, minlength=n_clusters)
     mass = np.bincount(labels, coreset.weights, minlength=n_clusters)
-    return np.divide(association, mass * mass, out=np.full(n_clusters, np.inf), where=mass > 0)
+    norms: FloatArray = np.divide(association, mass * mass, out=np.full(n_clusters, np.inf), where=mass > 0)
+    return norms

@@ -1,4 +1,4 @@
-"""Metrics of a partition: how good are these labels on this graph or kernel?
+"""Metrics of a partition: how good labels are on a graph or a kernel.
 
 With d_x the degrees (a self-loop counts once), vol_j = Σ_{x∈j} d_x, assoc_j = Σ_{x,y∈j} A_xy and cut_j = vol_j - assoc_j:
 
@@ -156,7 +156,8 @@ def squared_distances(kernel: KernelView, centers: sp.csc_array) -> FloatArray:
     coefficients = centers.toarray()
     inner = scale[:, None] * (kernel.graph.adjacency @ (scale[:, None] * coefficients)) + extra * coefficients
     norms = np.einsum("ij,ij->j", coefficients, inner)
-    return kernel.diagonal[:, None] + norms - 2.0 * inner
+    distances: FloatArray = kernel.diagonal[:, None] + norms - 2.0 * inner
+    return distances
 
 
 def _association(graph: Any, labels: Any, n_clusters: int | None, n_jobs: int | None) -> tuple[FloatArray, FloatArray]:
@@ -167,4 +168,7 @@ def _association(graph: Any, labels: Any, n_clusters: int | None, n_jobs: int | 
         raise ValueError(f"n_clusters={n_clusters} is below the largest label plus one, {used}")
     k = used if n_clusters is None else n_clusters
     within = _core.within_cluster(checked_graph.matrix, checked, None, thread_count(n_jobs))
-    return np.bincount(checked, within, minlength=k), np.bincount(checked, checked_graph.degrees, minlength=k)
+    # Any: NumPy's types do not know that a weighted count is a float.
+    association: Any = np.bincount(checked, within, minlength=k)
+    volume: Any = np.bincount(checked, checked_graph.degrees, minlength=k)
+    return association, volume
