@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 _MODULE_OF = {
     "Coreset": "coreset",
-    "CoresetGraph": "coreset_graph",
+    "CoresetGraph": "induced",
     "Graph": "graph",
     "KernelView": "kernel",
     "Labelling": "labelling",
     "Seeds": "sampling",
     "build_coreset": "coreset",
     "conductance": "metrics",
-    "coreset_graph": "coreset_graph",
+    "coreset_graph": "induced",
     "kernel_kmeans_cost": "metrics",
     "label_nodes": "labelling",
     "modularity": "metrics",
@@ -35,7 +35,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from corecut.coreset import Coreset as Coreset, build_coreset as build_coreset
-    from corecut.coreset_graph import CoresetGraph as CoresetGraph, coreset_graph as coreset_graph
+    from corecut.induced import CoresetGraph as CoresetGraph, coreset_graph as coreset_graph
     from corecut.graph import Graph as Graph
     from corecut.kernel import KernelView as KernelView
     from corecut.labelling import Labelling as Labelling, label_nodes as label_nodes

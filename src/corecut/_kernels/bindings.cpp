@@ -34,6 +34,7 @@ void bind_sampling(nb::module_& m);
 void bind_coreset(nb::module_& m);
 void bind_labelling(nb::module_& m);
 void bind_metrics(nb::module_& m);
+void bind_spectral(nb::module_& m);
 
 NB_MODULE(_core, m) {
     m.doc() = "Native kernels of corecut; see the modules of the same names for what they compute.";
@@ -85,6 +86,7 @@ NB_MODULE(_core, m) {
     bind_coreset(m);
     bind_labelling(m);
     bind_metrics(m);
+    bind_spectral(m);
 }
 
 }  // namespace corecut
