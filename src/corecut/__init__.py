@@ -17,12 +17,15 @@ _MODULE_OF = {
     "Coreset": "coreset",
     "CoresetGraph": "induced",
     "Graph": "graph",
+    "KernelKMeansResult": "kernel_kmeans",
     "KernelView": "kernel",
     "Labelling": "labelling",
     "Seeds": "sampling",
     "build_coreset": "coreset",
     "conductance": "metrics",
     "coreset_graph": "induced",
+    "coreset_kernel_kmeans": "kernel_kmeans",
+    "kernel_kmeans": "kernel_kmeans",
     "kernel_kmeans_cost": "metrics",
     "label_nodes": "labelling",
     "modularity": "metrics",
@@ -35,9 +38,14 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from corecut.coreset import Coreset as Coreset, build_coreset as build_coreset
-    from corecut.induced import CoresetGraph as CoresetGraph, coreset_graph as coreset_graph
     from corecut.graph import Graph as Graph
+    from corecut.induced import CoresetGraph as CoresetGraph, coreset_graph as coreset_graph
     from corecut.kernel import KernelView as KernelView
+    from corecut.kernel_kmeans import (
+        KernelKMeansResult as KernelKMeansResult,
+        coreset_kernel_kmeans as coreset_kernel_kmeans,
+        kernel_kmeans as kernel_kmeans,
+    )
     from corecut.labelling import Labelling as Labelling, label_nodes as label_nodes
     from corecut.metrics import (
         conductance as conductance,
@@ -61,7 +69,7 @@ def __dir__() -> list[str]:
 class _Package(ModuleType):
     """The package, where a public name wins over a module of the same name.
 
-    `coreset_graph` is a function and the module that holds it. Importing a module binds it in its package, which would
+    `kernel_kmeans` is a function and the module that holds it. Importing a module binds it in its package, which would
     hide the function from then on.
     """
 

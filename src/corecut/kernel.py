@@ -87,6 +87,19 @@ class KernelView:
         """The handle that native kernels take."""
         return self.graph.matrix
 
+    @property
+    def load(self) -> FloatArray:
+        """w_y·scale_y, so that off the diagonal Σ_y w_y K_xy = scale_x Σ_y A_xy load_y."""
+        return self.weights if self.scale is None else self.weights * self.scale
+
+    @property
+    def diagonal_excess(self) -> FloatArray:
+        """K_xx - scale_x² A_xx: the part of the diagonal that is not stored in A but comes from the shift."""
+        stored = self.graph.diagonal
+        if stored is None:
+            return self.diagonal
+        return self.diagonal - (stored if self.scale is None else stored * self.scale * self.scale)
+
     def restrict(self, nodes: IntArray, n_jobs: int | None = None) -> sp.csr_array:
         """Return K(nodes, nodes) as a matrix with its full diagonal; `nodes` must increase. O(Σ deg(nodes))."""
         sub = self.graph.subgraph(nodes, n_jobs)

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from corecut import _core
-from corecut._typing import FloatArray
+from corecut._typing import FloatArray, LabelArray
 from corecut._validation import check_labels, check_nodes, check_option, check_real, thread_count
 from corecut.graph import as_graph
 from corecut.kernel import KernelView
@@ -129,15 +129,8 @@ def kernel_kmeans_cost(
     n = view.n_points
     if labels is not None:
         checked, k = check_labels(labels, n)
-        scale = np.ones(n) if view.scale is None else view.scale
-        load = view.weights * scale
-        stored = 0.0 if view.graph.diagonal is None else view.graph.diagonal * scale * scale
-        within = _core.within_cluster(view.matrix, checked, load, thread_count(n_jobs)) * load
-        within += view.weights**2 * (view.diagonal - stored)
-        mass = np.bincount(checked, view.weights, minlength=k)
-        association = np.bincount(checked, within, minlength=k)
-        kept = np.divide(association, mass, out=np.zeros(k), where=mass > 0)
-        return float(view.weights @ view.diagonal - kept.sum())
+        _, association, mass = kernel_association(view, checked, k, n_jobs=n_jobs)
+        return trace_cost(view, association, mass)
     if not sp.issparse(centers):
         points = check_nodes(centers, n, name="centers")
         if points.size == 0:
@@ -146,13 +139,35 @@ def kernel_kmeans_cost(
     return float(view.weights @ squared_distances(view, sp.csc_array(centers)).min(axis=1))
 
 
+def kernel_association(
+    kernel: KernelView, labels: LabelArray, n_clusters: int, *, n_jobs: int | None = None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return u_x = Σ_{y∈j(x)} w_y K_xy of every point, and Σ_{x∈j} w_x u_x and W_j = Σ_{x∈j} w_x of every cluster."""
+    inner = _core.within_cluster(kernel.matrix, labels, kernel.load, thread_count(n_jobs))
+    if kernel.scale is not None:
+        inner *= kernel.scale
+    inner += kernel.weights * kernel.diagonal_excess
+    return inner, cluster_sums(labels, kernel.weights * inner, n_clusters), cluster_sums(labels, kernel.weights, n_clusters)
+
+
+def cluster_sums(labels: LabelArray, values: FloatArray, n_clusters: int) -> FloatArray:
+    """Return the sum of `values` over each cluster, added up in node order."""
+    # No copy: NumPy's types do not know that a weighted count is a float already.
+    return np.asarray(np.bincount(labels, values, minlength=n_clusters), dtype=np.float64)
+
+
+def trace_cost(kernel: KernelView, association: FloatArray, mass: FloatArray) -> float:
+    """Return the cost tr(WK) - Σ_j association_j / W_j of the partition that these sums belong to."""
+    kept = np.divide(association, mass, out=np.zeros_like(mass), where=mass > 0)
+    return float(kernel.weights @ kernel.diagonal - kept.sum())
+
+
 def squared_distances(kernel: KernelView, centers: sp.csc_array) -> FloatArray:
     """Return the n × k squared distances from every point to the centres Σ_y M_yj φ(y). Dense: for moderate n·k."""
     if centers.shape[0] != kernel.n_points or centers.shape[1] == 0:
         raise ValueError(f"centers must be a {kernel.n_points} × k matrix of coefficients, got shape {centers.shape}")
     scale = np.ones(kernel.n_points) if kernel.scale is None else kernel.scale
-    stored = 0.0 if kernel.graph.diagonal is None else kernel.graph.diagonal * scale * scale
-    extra = (kernel.diagonal - stored)[:, None]
+    extra = kernel.diagonal_excess[:, None]
     coefficients = centers.toarray()
     inner = scale[:, None] * (kernel.graph.adjacency @ (scale[:, None] * coefficients)) + extra * coefficients
     norms = np.einsum("ij,ij->j", coefficients, inner)
@@ -168,7 +183,4 @@ def _association(graph: Any, labels: Any, n_clusters: int | None, n_jobs: int | 
         raise ValueError(f"n_clusters={n_clusters} is below the largest label plus one, {used}")
     k = used if n_clusters is None else n_clusters
     within = _core.within_cluster(checked_graph.matrix, checked, None, thread_count(n_jobs))
-    # Any: NumPy's types do not know that a weighted count is a float.
-    association: Any = np.bincount(checked, within, minlength=k)
-    volume: Any = np.bincount(checked, checked_graph.degrees, minlength=k)
-    return association, volume
+    return cluster_sums(checked, within, k), cluster_sums(checked, checked_graph.degrees, k)
