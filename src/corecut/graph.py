@@ -177,9 +177,12 @@ def _as_csr(matrix: Any) -> _Arrays:
         raise TypeError(
             f"a graph's weights must be real numbers, got dtype {matrix.dtype}; take the real part or convert first"
         )
-    if sp.issparse(matrix) and matrix.format != "csr":
+    if not sp.issparse(matrix):
+        # scipy knows neither half precision nor foreign byte orders
+        matrix = sp.csr_array(matrix if matrix.dtype == np.float32 else matrix.astype(np.float64))
+    elif matrix.format != "csr":
         _check_coordinates(matrix)
-    csr = matrix if sp.issparse(matrix) and matrix.format == "csr" else sp.csr_array(matrix)
+    csr = matrix if matrix.format == "csr" else sp.csr_array(matrix)
     data: AnyArray = csr.data
     if data.dtype.kind in "biu" or data.dtype not in (np.float32, np.float64):
         data = data.astype(np.float64)
@@ -202,18 +205,24 @@ class _Arrays:
 
 
 def _check_coordinates(matrix: Any) -> None:
-    """Refuse COO and CSC indices out of range before scipy converts them, which it does without looking."""
-    n = matrix.shape[0]
+    """Refuse corrupt indices in formats other than CSR before scipy converts them, which it does without looking."""
+    if matrix.format not in ("csc", "bsr", "coo"):
+        return  # the others hold no index arrays that a conversion would believe
+    n, stored = matrix.shape[0], len(matrix.data)
     if matrix.format == "coo":
         axes = [np.asarray(axis) for axis in matrix.coords]
-    elif matrix.format == "csc":
-        axes = [np.asarray(matrix.indices)]
     else:
-        return
+        height, width = matrix.blocksize if matrix.format == "bsr" else (1, 1)
+        steps, n = n // height, n // width
+        borders, axes = np.asarray(matrix.indptr), [np.asarray(matrix.indices)]
+        if borders.size != steps + 1 or borders[0] != 0 or borders[-1] > stored or np.any(borders[1:] < borders[:-1]):
+            raise ValueError(f"the matrix is corrupt: indptr must rise in {steps} steps from 0 to at most {stored} entries")
     for axis in axes:
+        if axis.size < stored:
+            raise ValueError(f"the matrix is corrupt: {stored} stored entries, but indices for {axis.size}")
         if axis.size and (axis.min() < 0 or axis.max() >= n):
             bad = int(axis.max() if axis.max() >= n else axis.min())
-            raise ValueError(f"index {bad} is out of range for {n} nodes")
+            raise ValueError(f"index {bad} is out of range for {n} {'blocks' if matrix.format == 'bsr' else 'nodes'}")
 
 
 def _scanned(csr: Any, threads: int) -> Graph | None:
