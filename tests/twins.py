@@ -1,0 +1,189 @@
+"""The slow, obvious twins: what every kernel computes, written down densely from its definition.
+
+Nothing here imports the package. K is a dense kernel matrix, w the weights of its points, seeds a list of points, A a dense
+adjacency matrix; labels are integers 0..k-1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+# --- kernels -------------------------------------------------------------------------------------------------------------
+
+
+def graph_kernel(A: Array, shift: float = 0.0) -> tuple[Array, Array]:
+    """Return K = D⁻¹AD⁻¹ + σD⁻¹ and w = d; rows of isolated nodes are zero."""
+    degrees = A.sum(axis=1)
+    inverse = np.zeros(len(A))
+    inverse[degrees > 0] = 1.0 / degrees[degrees > 0]
+    return inverse[:, None] * A * inverse[None, :] + shift * np.diag(inverse), degrees
+
+
+def features(K: Array) -> Array:
+    """Return explicit feature vectors φ(x) as rows: K = ΦΦᵀ. K must be positive semi-definite."""
+    values, vectors = np.linalg.eigh(K)
+    assert values[0] > -1e-9 * values[-1], "not a positive semi-definite kernel"
+    return vectors * np.sqrt(np.maximum(values, 0.0))
+
+
+# --- D² sampling ---------------------------------------------------------------------------------------------------------
+
+
+def pair_distances(K: Array) -> Array:
+    """Δ(x, y) = K_xx + K_yy - 2K_xy."""
+    diagonal = np.diag(K)
+    return diagonal[:, None] + diagonal[None, :] - 2.0 * K
+
+
+def distances_to_seeds(K: Array, w: Array, seeds: list[int]) -> Array:
+    """Return max(Δ(x, c), 0) for every point x and seed c; points of weight 0 take no part and are at distance 0."""
+    return np.maximum(pair_distances(K)[:, seeds], 0.0) * (w > 0)[:, None]
+
+
+def d2_law(K: Array, w: Array, seeds: list[int]) -> Array:
+    """Return the probabilities w(x)Δ(x, C)/cost(X, C) of the next point; all zero when the cost is zero."""
+    contributions = w * distances_to_seeds(K, w, seeds).min(axis=1)
+    total = contributions.sum()
+    return contributions / total if total > 0 else contributions
+
+
+def joint_law(K: Array, w: Array, seeds: list[int], draws: int) -> dict[tuple[int, ...], float]:
+    """Return the probability of every sequence of `draws` draws after the seeds, shorter where the cost reaches zero."""
+    if draws == 0:
+        return {(): 1.0}
+    law = d2_law(K, w, seeds)
+    if not law.any():
+        return {(): 1.0}
+    return {
+        (int(x), *rest): law[x] * p
+        for x in np.flatnonzero(law)
+        for rest, p in joint_law(K, w, [*seeds, int(x)], draws - 1).items()
+    }
+
+
+def smallest_point(K: Array, w: Array) -> int:
+    """x* = argmin K_xx over the points of positive weight."""
+    return int(np.argmin(np.where(w > 0, np.diag(K), np.inf)))
+
+
+# --- coresets ------------------------------------------------------------------------------------------------------------
+
+
+def sensitivities(K: Array, w: Array, seeds: list[int], nearest: Array, importance: str) -> Array:
+    """s_x = w(x)Δ(x, C)/cost + w(x)/w(points whose nearest seed is x's), or w(x)/w(C) for importance "seeds"."""
+    contributions = w * distances_to_seeds(K, w, seeds).min(axis=1)
+    if importance == "seeds":
+        mass = np.full(len(w), w[seeds].sum())
+    else:
+        mass = np.array([w[nearest == nearest[x]].sum() for x in range(len(w))])
+    return contributions / contributions.sum() + w / mass
+
+
+# --- centres and partitions ----------------------------------------------------------------------------------------------
+
+
+def membership(labels: Array, k: int) -> Array:
+    """Return the n × k membership matrix of a partition."""
+    return (np.asarray(labels)[:, None] == np.arange(k)[None, :]).astype(float)
+
+
+def centroid_coefficients(n: int, nodes: Array, w: Array, labels: Array, k: int) -> Array:
+    """Return the n × k matrix M with centres c_j = Σ_y M_yj φ(y), c_j the weighted mean of the nodes labelled j.
+
+    An empty cluster's column is NaN.
+    """
+    centres = np.zeros((n, k))
+    centres[nodes] = membership(labels, k) * w[:, None]
+    mass = centres.sum(axis=0)
+    return centres / np.where(mass > 0, mass, np.nan)
+
+
+def centre_distances(K: Array, centres: Array) -> Array:
+    """Return ‖φ(x) - c_j‖² of every point and centre; infinity where the centre does not exist."""
+    norms = np.einsum("ij,ik,kj->j", centres, K, centres)
+    distances = np.diag(K)[:, None] + norms[None, :] - 2.0 * K @ centres
+    return np.where(np.isnan(distances), np.inf, distances)
+
+
+def cost_of_centres(K: Array, w: Array, centres: Array) -> float:
+    """cost(X, C) = Σ_x w(x) min_j ‖φ(x) - c_j‖²."""
+    positive = w > 0
+    return float(w[positive] @ centre_distances(K, centres)[positive].min(axis=1))
+
+
+def trace_cost(K: Array, w: Array, labels: Array) -> float:
+    """tr(WK) - tr(YᵀW^½KW^½Y) with Y = W^½X(XᵀWX)^-½: the paper's trace form. Clusters without weight are left out."""
+    X = membership(labels, int(np.max(labels)) + 1)
+    X = X[:, w @ X > 0]
+    root = np.sqrt(w)
+    balanced = root[:, None] * X / np.sqrt(w @ X)
+    return float(w @ np.diag(K) - np.trace(balanced.T @ (root[:, None] * K * root[None, :]) @ balanced))
+
+
+def centroid_cost(phi: Array, w: Array, labels: Array) -> float:
+    """Σ_j Σ_{x∈j} w(x)‖φ(x) - m_j‖² with explicit feature vectors and their weighted means."""
+    total = 0.0
+    for j in np.unique(labels):
+        members = labels == j
+        if w[members].sum() > 0:
+            mean = w[members] @ phi[members] / w[members].sum()
+            total += float(w[members] @ ((phi[members] - mean) ** 2).sum(axis=1))
+    return total
+
+
+@cache
+def partitions(n: int, k: int) -> Array:
+    """Return all partitions of n points into exactly k non-empty clusters, one per row (restricted growth strings)."""
+
+    def grow(prefix: tuple[int, ...], used: int) -> Iterator[tuple[int, ...]]:
+        if len(prefix) == n:
+            if used == k:
+                yield prefix
+        elif k - used <= n - len(prefix):
+            for label in range(min(used + 1, k)):
+                yield from grow((*prefix, label), max(used, label + 1))
+
+    return np.array(list(grow((), 0)))
+
+
+# --- metrics -------------------------------------------------------------------------------------------------------------
+
+
+def cut_and_volume(A: Array, labels: Array, k: int) -> tuple[Array, Array]:
+    """Return cut_j = Σ_{x∈j, y∉j} A_xy and vol_j = Σ_{x∈j} d_x of every cluster."""
+    cut, volume = np.zeros(k), np.zeros(k)
+    for j in range(k):
+        inside = labels == j
+        cut[j] = A[np.ix_(inside, ~inside)].sum()
+        volume[j] = A[inside].sum()
+    return cut, volume
+
+
+def conductances(A: Array, labels: Array, k: int) -> Array:
+    """cut_j / vol_j; 1 for a cluster without volume."""
+    cut, volume = cut_and_volume(A, labels, k)
+    return np.array([c / v if v > 0 else 1.0 for c, v in zip(cut, volume, strict=True)])
+
+
+def modularity(A: Array, labels: Array, resolution: float = 1.0) -> float:
+    """(1/vol) Σ_{x,y in one cluster} (A_xy - γ d_x d_y / vol)."""
+    degrees = A.sum(axis=1)
+    same = labels[:, None] == labels[None, :]
+    return float(((A - resolution * np.outer(degrees, degrees) / degrees.sum()) * same).sum() / degrees.sum())
+
+
+def normalized_cut_objective(A: Array, D: Array, labels: Array) -> float:
+    """NC_{A,D}(Π) = tr(D⁻¹A) - tr(ZᵀD^-½AD^-½Z), Z = D^½X(XᵀDX)^-½, for degrees D that need not be row sums."""
+    X = membership(labels, int(np.max(labels)) + 1)
+    X = X[:, X.sum(axis=0) > 0]
+    balanced = np.sqrt(D)[:, None] * X / np.sqrt(D @ X)
+    root = 1.0 / np.sqrt(D)
+    return float(np.diag(A) @ (1.0 / D) - np.trace(balanced.T @ (root[:, None] * A * root[None, :]) @ balanced))
