@@ -22,6 +22,7 @@ _MODULE_OF = {
     "Labelling": "labelling",
     "Seeds": "sampling",
     "build_coreset": "coreset",
+    "callable_graph": "neighbors",
     "conductance": "metrics",
     "coreset_graph": "induced",
     "coreset_kernel_kmeans": "kernel_kmeans",
@@ -29,7 +30,9 @@ _MODULE_OF = {
     "kernel_kmeans_cost": "metrics",
     "label_nodes": "labelling",
     "modularity": "metrics",
+    "neighbor_graph": "neighbors",
     "normalized_cut": "metrics",
+    "rbf_graph": "neighbors",
     "sample_seeds": "sampling",
 }
 
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
         modularity as modularity,
         normalized_cut as normalized_cut,
     )
+    from corecut.neighbors import callable_graph as callable_graph, neighbor_graph as neighbor_graph, rbf_graph as rbf_graph
     from corecut.sampling import Seeds as Seeds, sample_seeds as sample_seeds
 
 

@@ -1,0 +1,136 @@
+"""Graphs of points are scikit-learn's own affinity matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.cluster import SpectralClustering
+from sklearn.datasets import make_blobs
+from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import NearestNeighbors
+
+from corecut import neighbors
+from corecut.graph import Graph
+from corecut.neighbors import auto_neighbors, callable_graph, neighbor_graph, rbf_graph
+
+
+def points(n: int = 120, features: int = 3, *, dtype: type = np.float64) -> np.ndarray:
+    return make_blobs(n, features, centers=3, random_state=0)[0].astype(dtype)
+
+
+def peer(X: object, **parameters: object) -> np.ndarray:
+    """Return the affinity matrix that scikit-learn's SpectralClustering builds."""
+    found = SpectralClustering(2, random_state=0, assign_labels="cluster_qr", **parameters).fit(X).affinity_matrix_
+    return found.toarray() if sp.issparse(found) else np.asarray(found)
+
+
+def assert_equal_graph(graph: Graph, affinities: np.ndarray, **tolerance: float) -> None:
+    assert Graph.from_matrix(graph.adjacency, check="full").n_entries == graph.n_entries
+    np.testing.assert_allclose(graph.adjacency.toarray(), affinities, **tolerance)
+    np.testing.assert_allclose(graph.degrees, affinities.sum(axis=1), rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:Graph is not fully connected")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(("features", "n_neighbors"), [(2, 5), (40, 12)])
+def test_neighbours_are_scikit_learns(dtype: type, sparse: bool, features: int, n_neighbors: int) -> None:
+    X = points(features=features, dtype=dtype)
+    X = sp.csr_array(np.maximum(X, 0)) if sparse else X
+    affinities = peer(X, affinity="nearest_neighbors", n_neighbors=n_neighbors)
+    assert_equal_graph(neighbor_graph(X, n_neighbors=n_neighbors), affinities)
+    assert set(np.unique(affinities)) == {0.0, 0.5, 1.0}
+
+
+@pytest.mark.filterwarnings("ignore:Graph is not fully connected")
+def test_precomputed_distances() -> None:
+    X = points(60)
+    affinities = peer(X, affinity="nearest_neighbors", n_neighbors=7)
+    assert_equal_graph(neighbor_graph(pairwise_distances(X), n_neighbors=7, metric="precomputed"), affinities)
+    nearest = NearestNeighbors(n_neighbors=20).fit(X).kneighbors_graph(X, mode="distance")
+    expected = peer(nearest, affinity="precomputed_nearest_neighbors", n_neighbors=7)
+    assert_equal_graph(neighbor_graph(nearest, n_neighbors=7, metric="precomputed"), expected)
+
+
+def test_another_metric() -> None:
+    X = points(50)
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    cosine, euclidean = neighbor_graph(X, n_neighbors=5, metric="cosine"), neighbor_graph(unit, n_neighbors=5)
+    np.testing.assert_array_equal(cosine.adjacency.toarray(), euclidean.adjacency.toarray())
+
+
+@pytest.mark.parametrize(("n", "expected"), [(1, 1), (2, 1), (8, 7), (11, 10), (12, 10), (148, 10), (149, 11), (10**6, 28)])
+def test_auto_is_twice_the_logarithm(n: int, expected: int) -> None:
+    assert auto_neighbors(n) == expected
+
+
+@pytest.mark.parametrize("n", [1, 2, 8, 300])
+def test_auto_counts_the_point_itself(n: int) -> None:
+    graph = neighbor_graph(points(max(n, 3))[:n])
+    assert np.all(graph.diagonal == 1)
+    expected = neighbor_graph(points(max(n, 3))[:n], n_neighbors=auto_neighbors(n))
+    np.testing.assert_array_equal(graph.adjacency.toarray(), expected.adjacency.toarray())
+
+
+def test_threads_do_not_change_the_graph() -> None:
+    X = points(2_000, 20)
+    one, two = (neighbor_graph(X, n_jobs=j).adjacency for j in (1, 2))
+    assert (one != two).nnz == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_rbf_is_scikit_learns(dtype: type, sparse: bool) -> None:
+    X = points(dtype=dtype) / 4
+    X = sp.csr_array(X) if sparse else X
+    assert_equal_graph(rbf_graph(X, gamma=0.7), peer(X, affinity="rbf", gamma=0.7), rtol=1e-6)
+
+
+def test_rbf_weights_that_underflow_are_missing_edges() -> None:
+    graph = rbf_graph([[0.0], [1.0], [1000.0]], gamma=1.0)
+    assert graph.n_entries == 5
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_callable_is_scikit_learns(sparse: bool) -> None:
+    def affinity(x: np.ndarray, y: np.ndarray) -> float:
+        return float(np.exp(-abs(x - y).sum()))
+
+    X = points(30) / 4
+    X = sp.csr_array(X) if sparse else X
+    assert_equal_graph(callable_graph(X, affinity), peer(X, affinity=affinity), rtol=1e-12)
+
+
+def test_points_are_not_changed() -> None:
+    X = points()
+    before = X.copy()
+    neighbor_graph(X)
+    rbf_graph(X)
+    np.testing.assert_array_equal(X, before)
+
+
+def test_bad_arguments_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = points(20)
+    with pytest.raises(ValueError, match="n_neighbors=21 is more than the 20 points"):
+        neighbor_graph(X, n_neighbors=21)
+    with pytest.raises(ValueError, match="n_neighbors must be at least 1"):
+        neighbor_graph(X, n_neighbors=0)
+    with pytest.raises(TypeError, match="n_neighbors must be an integer"):
+        neighbor_graph(X, n_neighbors="many")
+    with pytest.raises(ValueError, match="metric"):
+        neighbor_graph(X, metric="telepathy")
+    with pytest.raises(ValueError, match="gamma must be a finite number above 0"):
+        rbf_graph(X, gamma=0.0)
+    with pytest.raises(TypeError, match="affinity must be a function of two points"):
+        callable_graph(X, "rbf")
+    with pytest.raises(ValueError, match="negative"):
+        callable_graph(X, lambda x, y: -1.0)
+    for bad in (np.full((3, 2), np.nan), np.zeros(3), np.zeros((0, 2)), np.zeros((3, 2), dtype=complex)):
+        with pytest.raises(ValueError, match=r"NaN|2D array|minimum of 1|Complex"):
+            neighbor_graph(bad)
+    monkeypatch.setattr(neighbors, "_DENSE_LIMIT", 10)
+    with pytest.raises(ValueError, match=r'at most 10 points; use "nearest_neighbors"'):
+        rbf_graph(X)
+    with pytest.raises(ValueError, match="affinity='callable' needs all 20² pairs"):
+        callable_graph(X, lambda x, y: 1.0)
