@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import twins
 from hypothesis import given, settings, strategies as st
 from sklearn.cluster import KMeans
 
@@ -33,20 +34,13 @@ def random_graph(seed: int, n: int = 60, *, loops: bool) -> sp.csr_array:
 
 
 def twin_distances(view: KernelView, labels: np.ndarray, k: int) -> np.ndarray:
-    """Return the n × k squared distances to the weighted means of the clusters, densely; infinite to an empty one."""
-    kernel, w = view.to_matrix().toarray(), view.weights
-    distances = np.full((view.n_points, k), np.inf)
-    for j in range(k):
-        share = np.where(labels == j, w, 0.0)
-        if share.sum() > 0:
-            share /= share.sum()
-            distances[:, j] = np.diag(kernel) - 2 * kernel @ share + share @ kernel @ share
-    return distances
+    """Return the n × k squared distances to the weighted means of the clusters; infinite to an empty one."""
+    centres = twins.centroid_coefficients(view.n_points, np.arange(view.n_points), view.weights, labels, k)
+    return twins.centre_distances(view.to_matrix().toarray(), centres)
 
 
-def twin_cost(view: KernelView, labels: np.ndarray, k: int) -> float:
-    own = twin_distances(view, labels, k)[np.arange(view.n_points), labels]
-    return float(view.weights[view.weights > 0] @ own[view.weights > 0])
+def twin_cost(view: KernelView, labels: np.ndarray) -> float:
+    return twins.trace_cost(view.to_matrix().toarray(), view.weights, labels)
 
 
 def twin_refill(view: KernelView, labels: np.ndarray, k: int) -> np.ndarray:
@@ -72,10 +66,10 @@ def twin_step(view: KernelView, labels: np.ndarray, k: int) -> np.ndarray:
 
 def twin_run(view: KernelView, labels: np.ndarray, k: int) -> tuple[np.ndarray, list[float]]:
     labels = twin_refill(view, labels, k)
-    costs = [twin_cost(view, labels, k)]
+    costs = [twin_cost(view, labels)]
     while True:
         following = twin_refill(view, twin_step(view, labels, k), k)
-        cost = twin_cost(view, following, k)
+        cost = twin_cost(view, following)
         if cost >= costs[-1] - 1e-13 * abs(costs[0]):
             return labels, costs
         labels, costs = following, [*costs, cost]
@@ -151,7 +145,7 @@ def test_cost_falls_and_all_clusters_are_used(seed: int, k: int, sampler: str) -
     assert np.all(np.diff(result.costs) < 0)
     assert not result.indefinite
     assert result.cost == result.costs[-1] == kernel_kmeans_cost(view, result.labels)
-    assert result.cost == pytest.approx(twin_cost(view, result.labels, k), rel=1e-9, abs=1e-12)
+    assert result.cost == pytest.approx(twin_cost(view, result.labels), rel=1e-9, abs=1e-12)
     assert np.array_equal(np.unique(result.labels), np.arange(k))
     if result.converged:  # a fixed point: nobody has a nearer centre, to rounding
         distances = twin_distances(view, result.labels, k)
@@ -174,7 +168,7 @@ def test_a_rise_of_the_cost_is_reported() -> None:
     sides = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [1, 1, 0, 0], [1, 1, 0, 0]], dtype=float)
     labels = np.array([0, 1, 1, 1])
     view = KernelView.from_graph(sides, shift=0.0)
-    assert twin_cost(view, twin_step(view, labels, 2), 2) > twin_cost(view, labels, 2)
+    assert twin_cost(view, twin_step(view, labels, 2)) > twin_cost(view, labels)
     result = kernel_kmeans(view, 2, init=labels)
     assert result.indefinite
     np.testing.assert_array_equal(result.labels, labels)
@@ -279,7 +273,7 @@ def test_coreset_form_is_kernel_kmeans_of_the_coreset() -> None:
     result = coreset_kernel_kmeans(view, 4, coreset, random_state=3)
     own = KernelView.from_matrix(view.restrict(coreset.indices), weights=coreset.weights)
     assert result.labels.shape == (coreset.size,)
-    assert result.cost == pytest.approx(twin_cost(own, result.labels, 4), rel=1e-9)
+    assert result.cost == pytest.approx(twin_cost(own, result.labels), rel=1e-9)
     np.testing.assert_array_equal(result.labels, kernel_kmeans(own, 4, random_state=3).labels)
 
 
