@@ -66,6 +66,15 @@ def coreset_graph(
     Returns
     -------
     CoresetGraph
+
+    Examples
+    --------
+    >>> from corecut import KernelView, build_coreset, coreset_graph, make_sbm
+    >>> kernel = KernelView.from_graph(make_sbm(500, 4, 0.5, 0.001, random_state=0)[0])
+    >>> coreset = build_coreset(kernel, 4, size=100, random_state=0)
+    >>> small = coreset_graph(kernel, coreset, degrees="weights")
+    >>> small.n_nodes == coreset.size
+    True
     """
     check_option(degrees, "degrees", ("weights", "rows"))
     matrix = kernel.restrict(coreset.indices, n_jobs)

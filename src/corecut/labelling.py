@@ -64,6 +64,18 @@ def label_nodes(
     Returns
     -------
     Labelling
+
+    Examples
+    --------
+    Points 0, 1, 2 form a triangle, points 3, 4, 5 another; the coreset holds one point of each and one more.
+
+    >>> import numpy as np
+    >>> from corecut import Coreset, KernelView, label_nodes
+    >>> triangle = np.ones((3, 3))
+    >>> kernel = KernelView.from_graph(np.kron(np.eye(2), triangle))
+    >>> coreset = Coreset(np.array([0, 1, 3]), np.array([3.0, 3.0, 6.0]), 3)
+    >>> label_nodes(kernel, coreset, [0, 0, 1]).labels
+    array([0, 0, 0, 1, 1, 1], dtype=int32)
     """
     labels, used = check_labels(coreset_labels, coreset.size, name="coreset_labels")
     k = used if n_clusters is None else max(n_clusters, used)

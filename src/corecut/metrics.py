@@ -122,6 +122,14 @@ def kernel_kmeans_cost(
     -------
     float
         It can be negative when K is not positive semi-definite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from corecut import kernel_kmeans_cost
+    >>> looped_path = np.array([[1, 1, 0], [1, 1, 1], [0, 1, 1]])
+    >>> round(kernel_kmeans_cost(looped_path, [0, 0, 1]), 4)
+    0.0333
     """
     view = kernel if isinstance(kernel, KernelView) else KernelView.from_graph(kernel)
     if (labels is None) == (centers is None):
