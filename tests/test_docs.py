@@ -1,0 +1,59 @@
+"""The documents: their examples run, their links lead somewhere, and the README opens with its two commands."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
+
+
+def blocks(path: Path) -> list[tuple[str, str]]:
+    """Return (language, text) of every fenced block."""
+    return BLOCK.findall(path.read_text(encoding="utf-8"))
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", [p for p in DOCUMENTS if any(kind == "python" for kind, _ in blocks(p))], ids=name_of)
+def test_python_examples_run(path):
+    """The Python blocks of a document run from top to bottom, each with the names of those before it."""
+    names: dict[str, object] = {}
+    for kind, text in blocks(path):
+        if kind == "python" and ">>>" in text:
+            test = doctest.DocTestParser().get_doctest(text, names, path.name, str(path), 0)
+            assert doctest.DocTestRunner().run(test, clear_globs=False).failed == 0
+            names = test.globs
+        elif kind == "python":
+            exec(compile(text, path.name, "exec"), names)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_links_to_files_lead_somewhere(path):
+    for target in LINK.findall(path.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (path.parent / target).exists(), f"{path.name} links to {target}"
+
+
+def test_readme_opens_with_two_commands():
+    commands = [text for kind, text in blocks(ROOT / "README.md")[:2] if kind == "bash"]
+    assert len(commands) == 2
+    folders = []
+    for command in commands:
+        assert command.count("\n") == 1
+        steps = command.strip().split(" && ")
+        assert steps[0].startswith("python3 -m venv ")
+        folders.append(steps[0].split()[-1])
+        # Every later step uses the environment that the first one made.
+        assert all(step.startswith(f"{folders[-1]}/bin/") for step in steps[1:])
+    assert folders[0] != folders[1]
+    assert commands[0].strip().endswith("corecut demo")
+    assert commands[1].strip().endswith("pytest")
