@@ -171,6 +171,16 @@ def coreset_kernel_kmeans(
     -------
     KernelKMeansResult
         The labels are those of the coreset's points; :func:`label_nodes` extends them to all points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from corecut import KernelView, build_coreset, coreset_kernel_kmeans
+    >>> two_cliques = KernelView.from_graph(np.kron(np.eye(2), np.ones((20, 20))))
+    >>> coreset = build_coreset(two_cliques, 2, size=10, random_state=0)
+    >>> result = coreset_kernel_kmeans(two_cliques, 2, coreset, random_state=0)
+    >>> np.array_equal(result.labels == result.labels[0], coreset.indices < 20)
+    True
     """
     view = kernel if isinstance(kernel, KernelView) else KernelView.from_graph(kernel)
     if check_count(n_clusters, "n_clusters") > coreset.size:
