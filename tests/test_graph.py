@@ -263,6 +263,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "negative integer": (lambda: (PATH * -1).astype(int), ValueError, r"negative weight: entry \(0, 1\) = -2"),
     "COO NaN": (lambda: with_value(np.nan).tocoo(), ValueError, "NaN weight"),
     "overflowing row": (lambda: np.full((4, 4), 1e308), ValueError, "node 0 add up to infinity; divide"),
+    "overflowing volume": (lambda: np.diag(np.full(4, 1e308)), ValueError, "graph add up to infinity; divide"),
     "asymmetric": (lambda: np.triu(PATH), ValueError, r"entry \(0, 1\) = 2 but entry \(1, 0\) = 0; .*symmetrize"),
     "not square": (lambda: sp.csr_array(np.ones((3, 4))), ValueError, r"square, got shape \(3, 4\)"),
     "dense not square": (lambda: np.ones((4, 3)), ValueError, r"square, got shape \(4, 3\)"),

@@ -228,6 +228,9 @@ def _check_coordinates(matrix: Any) -> None:
 def _scanned(csr: Any, threads: int) -> Graph | None:
     """One parallel pass: bounds, order, values, degrees, diagonal. None when the matrix is good but not canonical."""
     degrees, diagonal, unit, canonical = _core.scan(_core.Matrix(csr.indptr, csr.indices, csr.data), threads)
+    with np.errstate(over="ignore"):
+        if not np.isfinite(degrees.sum()):
+            raise ValueError("the weights of the graph add up to infinity; divide all weights by a common factor")
     if not canonical:
         return None
     return Graph(csr.indptr, csr.indices, None if unit else csr.data, degrees, diagonal if diagonal.size else None)
