@@ -290,6 +290,8 @@ Seeds sample_naive(Context& context, const Csr<Index, Weight>& a, const KernelAr
     auto add = [&](int64_t y) {
         const int32_t position = static_cast<int32_t>(seeds.points.size());
         seeds.points.push_back(y);
+        seeds.distance[y] = 0.0;
+        seeds.nearest[y] = position;  // even where an earlier seed is at (clipped) distance 0
         const auto r = a.row(y);
         for (int64_t p = r.begin; p < r.end; ++p) {
             const int64_t x = a.column(p);

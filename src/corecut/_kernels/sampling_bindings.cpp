@@ -4,6 +4,14 @@
 
 namespace corecut {
 
+namespace {
+
+void require_contribution(double value) {
+    if (!(value >= 0 && std::isfinite(value))) throw InputError("a contribution must be finite and not negative");
+}
+
+}  // namespace
+
 void bind_sampling(nb::module_& m) {
     m.def("smallest_point", [](In<double> diagonal, In<double> weights) {
         require_length(weights, diagonal.shape(0), "weights");
@@ -22,8 +30,9 @@ void bind_sampling(nb::module_& m) {
                     const auto points = starting_points(a, kernel, start ? start->data() : nullptr,
                                                         start ? static_cast<int64_t>(start->shape(0)) : 0, random, x_star);
                     if (points.empty()) throw InputError("start must hold at least one point");
-                    if (x_star >= 0 && std::find(points.begin(), points.end(), x_star) == points.end())
-                        throw InputError("start must hold the point of smallest self-similarity, " +
+                    const auto smallest = [&](int64_t x) { return kernel.diagonal[x] <= kernel.diagonal[x_star]; };
+                    if (x_star >= 0 && std::none_of(points.begin(), points.end(), smallest))
+                        throw InputError("start must hold a point of smallest self-similarity, " +
                                          std::to_string(x_star) + ", for this sampler; use method=\"naive\" otherwise");
                     if (method == "naive")
                         seeds = sample_naive(context, a, kernel, points, draws, random);
@@ -43,6 +52,7 @@ void bind_sampling(nb::module_& m) {
         .def("__init__",
              [](SamplingTree* self, In<double> leaves) {
                  if (leaves.shape(0) < 1) throw InputError("a sampling tree needs at least one leaf");
+                 for (size_t x = 0; x < leaves.shape(0); ++x) require_contribution(leaves.data()[x]);
                  new (self) SamplingTree(std::vector<double>(leaves.data(), leaves.data() + leaves.shape(0)));
              })
         .def_prop_ro("total", &SamplingTree::total)
@@ -54,11 +64,12 @@ void bind_sampling(nb::module_& m) {
         .def("update",
              [](SamplingTree& self, int64_t x, double value) {
                  if (x < 0 || x >= self.size()) throw nb::index_error("no such leaf");
-                 if (!(value >= 0)) throw InputError("a contribution must not be negative");
+                 require_contribution(value);
                  self.update(x, value);
              })
         .def("sample", [](const SamplingTree& self, double u) {
             if (!(u >= 0 && u < 1)) throw InputError("u must lie in [0, 1)");
+            if (!(self.total() > 0)) throw InputError("no leaf of the tree has a contribution to sample by");
             return self.sample(u);
         });
 }
