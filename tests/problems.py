@@ -95,12 +95,12 @@ def planted_graph(
 
 
 def collapsing_kernel() -> Problem:
-    """Return a kernel of heavy and light near-copies: one draw makes most of a stale table worthless."""
-    block = np.array([0, 1, 1, 1, 1, 2, 2, 2])
-    K = (block[:, None] == block[None, :]) * 1.0
-    K[np.diag_indices(8)] += 0.002
+    """Return a kernel of heavy and light near-copies: a draw among them makes most of a stale table worthless."""
+    group = np.array([0, 1, 1, 1, 1, 2, 2, 2, 3])
+    K = (group[:, None] == group[None, :]) * 1.0
+    K[np.diag_indices(9)] += 1e-4
     K[0, 0] = 0.5
-    return kernel_problem(K, np.array([1.0, 20.0, 20.0, 20.0, 20.0, 0.05, 0.05, 0.1]))
+    return kernel_problem(K, np.array([1.0, 20.0, 25.0, 20.0, 15.0, 0.4, 0.5, 0.6, 1.0]))
 
 
 def weighted_kernel() -> Problem:
@@ -118,7 +118,7 @@ SMALL: dict[str, Callable[[], Problem]] = {
     "components and isolated nodes": lambda: graph_problem(
         random_adjacency(np.random.default_rng(4), 10, density=0.7, components=2, isolated=2), 0.8
     ),
-    "negative distances": lambda: graph_problem(random_adjacency(np.random.default_rng(5), 8, density=0.4), 0.1),
+    "negative distances": lambda: graph_problem(random_adjacency(np.random.default_rng(5), 8, density=0.6), 0.3),
     "weighted kernel": weighted_kernel,
     "collapsing kernel": collapsing_kernel,
 }
