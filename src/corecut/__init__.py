@@ -16,7 +16,11 @@ from typing import TYPE_CHECKING, Any
 _MODULE_OF = {
     "Coreset": "coreset",
     "CoresetGraph": "induced",
+    "CoresetKernelKMeans": "estimators",
+    "CoresetSpectralClustering": "estimators",
+    "FastSpectralClustering": "estimators",
     "Graph": "graph",
+    "KernelKMeans": "estimators",
     "KernelKMeansResult": "kernel_kmeans",
     "KernelView": "kernel",
     "Labelling": "labelling",
@@ -33,7 +37,9 @@ _MODULE_OF = {
     "neighbor_graph": "neighbors",
     "normalized_cut": "metrics",
     "rbf_graph": "neighbors",
+    "round_embedding": "spectral",
     "sample_seeds": "sampling",
+    "spectral_embedding": "spectral",
 }
 
 __all__ = list(_MODULE_OF)
@@ -41,6 +47,12 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from corecut.coreset import Coreset as Coreset, build_coreset as build_coreset
+    from corecut.estimators import (
+        CoresetKernelKMeans as CoresetKernelKMeans,
+        CoresetSpectralClustering as CoresetSpectralClustering,
+        FastSpectralClustering as FastSpectralClustering,
+        KernelKMeans as KernelKMeans,
+    )
     from corecut.graph import Graph as Graph
     from corecut.induced import CoresetGraph as CoresetGraph, coreset_graph as coreset_graph
     from corecut.kernel import KernelView as KernelView
@@ -58,6 +70,7 @@ if TYPE_CHECKING:
     )
     from corecut.neighbors import callable_graph as callable_graph, neighbor_graph as neighbor_graph, rbf_graph as rbf_graph
     from corecut.sampling import Seeds as Seeds, sample_seeds as sample_seeds
+    from corecut.spectral import round_embedding as round_embedding, spectral_embedding as spectral_embedding
 
 
 def __getattr__(name: str) -> Any:

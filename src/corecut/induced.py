@@ -43,13 +43,6 @@ class CoresetGraph:
         """Number of nodes."""
         return int(self.adjacency.shape[0])
 
-    def normalized(self) -> sp.csr_array:
-        """Return D^-½ A D^-½."""
-        root = 1.0 / np.sqrt(self.degrees)
-        a = self.adjacency
-        rows = np.repeat(np.arange(self.n_nodes), np.diff(a.indptr))
-        return sp.csr_array((a.data * root[rows] * root[a.indices], a.indices, a.indptr), shape=a.shape)
-
 
 def coreset_graph(
     kernel: KernelView, coreset: Coreset, *, degrees: Degrees = "rows", n_jobs: int | None = None

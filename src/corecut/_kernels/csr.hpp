@@ -57,6 +57,16 @@ struct Csr {
         return y;
     }
 
+    // Check all columns of a row at once, in a loop that the compiler can vectorise; indices[p] may then be used as they are.
+    void check_columns(Range r) const {
+        using Unsigned = std::make_unsigned_t<Index>;
+        const Unsigned limit = static_cast<Unsigned>(n);
+        bool good = true;
+        for (int64_t p = r.begin; p < r.end; ++p) good &= static_cast<Unsigned>(indices[p]) < limit;
+        if (!good)
+            for (int64_t p = r.begin; p < r.end; ++p) column(p);
+    }
+
     double weight(int64_t p) const {
         if constexpr (weighted)
             return static_cast<double>(data[p]);

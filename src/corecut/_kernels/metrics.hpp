@@ -18,9 +18,18 @@ std::vector<double> within_cluster(Context& context, const Csr<Index, Weight>& a
             if ((x & 63) == 0) context.check();
             const auto r = a.row(x);
             const int32_t own = labels[x];
+            a.check_columns(r);
+            if constexpr (!Csr<Index, Weight>::weighted) {
+                if (!factor) {
+                    int64_t count = 0;
+                    for (int64_t p = r.begin; p < r.end; ++p) count += labels[a.indices[p]] == own;
+                    within[x] = static_cast<double>(count);
+                    continue;
+                }
+            }
             double sum = 0.0;
             for (int64_t p = r.begin; p < r.end; ++p) {
-                const int64_t y = a.column(p);
+                const int64_t y = a.indices[p];
                 if (labels[y] == own) sum += factor ? factor[y] * a.weight(p) : a.weight(p);
             }
             within[x] = sum;

@@ -1,0 +1,141 @@
+"""Spectral step: k clusters of a weighted graph from the leading eigenvectors of D^-½ A D^-½.
+
+`problem` holds the operator, `solvers` the ways to its eigenvectors, `rounding` the ways from vectors to clusters.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from corecut._random import as_generator
+from corecut._typing import FloatArray, LabelArray, RandomState
+from corecut._validation import check_count, check_option, thread_count
+from corecut.induced import CoresetGraph
+from corecut.spectral.problem import SpectralProblem, single_threaded_blas
+from corecut.spectral.rounding import cluster_qr, kmeans
+from corecut.spectral.solvers import exact_eigenvectors, power_vectors, subspace_eigenvectors
+
+EigenSolver = Literal["auto", "arpack", "subspace", "power"]
+AssignLabels = Literal["kmeans", "cluster_qr"]
+
+# From this number of clusters on the power method's few vectors are both faster and, measured on block models with ten
+# coreset nodes per cluster, better than as many eigenvectors as there are clusters.
+MANY_CLUSTERS = 32
+
+
+def choose_solver(eigen_solver: EigenSolver, n_clusters: int) -> EigenSolver:
+    """Return the solver that "auto" stands for."""
+    check_option(eigen_solver, "eigen_solver", ("auto", "arpack", "subspace", "power"))
+    if eigen_solver != "auto":
+        return eigen_solver
+    return "power" if n_clusters >= MANY_CLUSTERS else "subspace"
+
+
+def spectral_embedding(
+    graph: SpectralProblem | CoresetGraph | Any,
+    n_clusters: int,
+    *,
+    eigen_solver: EigenSolver = "auto",
+    n_components: int | None = None,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+) -> FloatArray:
+    """Return one row of coordinates per node, in which clusters of small normalised cut lie apart.
+
+    Parameters
+    ----------
+    graph
+        A :class:`CoresetGraph`, a :class:`SpectralProblem`, or anything a :class:`Graph` can be made from.
+    n_clusters
+        Number of clusters k.
+    eigen_solver
+        "arpack" (exact), "subspace" (fast, orthogonal), "power" (the paper's fast method) or "auto"; see `solvers`.
+    n_components
+        Number of vectors, k by default. The power method chooses its own, ⌈log₂k⌉, unless it is given.
+    random_state, n_jobs
+        As everywhere.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes, n_components)
+        Eigenvectors (or their mixtures, for the power method) as columns.
+    """
+    problem = _as_problem(graph)
+    generator, threads = as_generator(random_state), thread_count(n_jobs)
+    solver = choose_solver(eigen_solver, n_clusters)
+    if n_components is not None:
+        check_count(n_components, "n_components", maximum=problem.size)
+    count = min(n_clusters if n_components is None else n_components, problem.size)
+    with single_threaded_blas():
+        if solver == "power":
+            return power_vectors(problem, n_clusters, generator, threads=threads, width=n_components)
+        if solver == "arpack":
+            return exact_eigenvectors(problem, count, generator)[1]
+        return subspace_eigenvectors(problem, count, generator, threads=threads)[1]
+
+
+def round_embedding(
+    embedding: FloatArray,
+    n_clusters: int,
+    *,
+    weights: FloatArray | None = None,
+    assign_labels: AssignLabels = "kmeans",
+    n_init: int = 1,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+) -> LabelArray:
+    """Return k clusters of the rows of an embedding.
+
+    Parameters
+    ----------
+    embedding
+        From :func:`spectral_embedding`. For k-means its rows are scaled to length 1 (Ng, Jordan and Weiss 2001): a row's
+        length tells a node's degree and how well it is sampled, its direction tells the cluster.
+    n_clusters
+        Number of clusters k.
+    weights
+        Weight of each row in k-means, 1 by default.
+    assign_labels
+        "kmeans", or "cluster_qr", which needs exactly k columns.
+    n_init
+        Number of k-means runs, of which the best is kept.
+    random_state, n_jobs
+        As everywhere.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,)
+    """
+    check_option(assign_labels, "assign_labels", ("kmeans", "cluster_qr"))
+    with single_threaded_blas():
+        if assign_labels == "cluster_qr":
+            if embedding.shape[1] != n_clusters:
+                raise ValueError(
+                    f'assign_labels="cluster_qr" needs as many components as clusters, got {embedding.shape[1]} and '
+                    f'{n_clusters}; use eigen_solver="arpack" or "subspace" without n_components'
+                )
+            return cluster_qr(embedding)
+        lengths = np.linalg.norm(embedding, axis=1, keepdims=True)
+        rows = np.divide(embedding, lengths, out=np.zeros_like(embedding), where=lengths > 0)
+        return kmeans(
+            rows,
+            min(n_clusters, len(rows)),
+            np.ones(len(rows)) if weights is None else weights,
+            as_generator(random_state),
+            n_init=n_init,
+            threads=thread_count(n_jobs),
+        )
+
+
+def _as_problem(graph: Any) -> SpectralProblem:
+    if isinstance(graph, SpectralProblem):
+        return graph
+    if isinstance(graph, CoresetGraph):
+        return SpectralProblem(graph.adjacency, graph.degrees)
+    from corecut.graph import as_graph
+
+    checked = as_graph(graph)
+    # An isolated node has no direction of its own: degree 1 leaves its row at zero.
+    return SpectralProblem(checked.adjacency, np.where(checked.degrees > 0, checked.degrees, 1.0))

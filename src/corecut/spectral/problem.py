@@ -74,7 +74,7 @@ class SpectralProblem:
 
     def operator(self) -> Any:
         """Return N as a scipy LinearOperator in double precision."""
-        from scipy.sparse.linalg import LinearOperator  # noqa: PLC0415  (slow import)
+        from scipy.sparse.linalg import LinearOperator
 
         matrix, v = self.normalized, self.direction
         if v is None:
@@ -100,7 +100,7 @@ class SpectralProblem:
 
 @cache
 def _blas() -> Any:
-    from threadpoolctl import ThreadpoolController  # noqa: PLC0415  (on use)
+    from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 

@@ -131,7 +131,7 @@ def _means(points: Rows, mass: Rows, labels: LabelArray, distances: Rows, n_clus
 
 def cluster_qr(vectors: FloatArray) -> LabelArray:
     """Return each row's cluster by pivoted QR of the transposed eigenvectors: k columns give k clusters."""
-    from scipy.linalg import qr, svd  # noqa: PLC0415  (slow import)
+    from scipy.linalg import qr, svd
 
     k = vectors.shape[1]
     pivots = qr(vectors.T, mode="r", pivoting=True)[1][:k]

@@ -32,10 +32,12 @@ def exact_eigenvectors(problem: SpectralProblem, count: int, generator: np.rando
     m = problem.size
     if m <= DENSE_SIZE or count >= m // 3:
         return _dense(problem, count)
-    from scipy.sparse.linalg import ArpackError, eigsh  # noqa: PLC0415  (slow import)
+    from scipy.sparse.linalg import ArpackError, eigsh
 
     try:
-        values, vectors = eigsh(problem.operator(), k=count, which="LA", v0=generator.uniform(-1, 1, m), maxiter=50 * count + 500)
+        values, vectors = eigsh(
+            problem.operator(), k=count, which="LA", v0=generator.uniform(-1, 1, m), maxiter=50 * count + 500
+        )
     except ArpackError:
         if m <= 6_000:
             return _dense(problem, count)
@@ -45,27 +47,33 @@ def exact_eigenvectors(problem: SpectralProblem, count: int, generator: np.rando
 
 
 def _dense(problem: SpectralProblem, count: int) -> tuple[FloatArray, FloatArray]:
-    from scipy.linalg import eigh  # noqa: PLC0415  (slow import)
+    from scipy.linalg import eigh
 
     m = problem.size
     values, vectors = eigh(problem.dense(), subset_by_index=[m - count, m - 1])
     return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
 
 
-def power_vectors(problem: SpectralProblem, n_clusters: int, generator: np.random.Generator, *, threads: int) -> FloatArray:
+def power_vectors(
+    problem: SpectralProblem, n_clusters: int, generator: np.random.Generator, *, threads: int, width: int | None = None
+) -> FloatArray:
     """Return the paper's fast embedding: ⌈log₂k⌉ random vectors after t = 10⌈log₂(m/k)⌉ steps of ½(I + N).
 
     The direction D^½1, the top eigenvector when the degrees are row sums, tells nothing about clusters and is taken out.
+    Columns are brought back to length 1 now and then: eigenvalues above 1 (degrees that are weights) would overflow.
     """
     m = problem.size
-    width = max(1, math.ceil(math.log2(max(n_clusters, 2))))
+    width = width or max(1, math.ceil(math.log2(max(n_clusters, 2))))
     steps = 10 * max(1, math.ceil(math.log2(max(m / n_clusters, 2))))
     trivial = np.sqrt(problem.degrees)
     trivial = (trivial / np.linalg.norm(trivial)).astype(np.float32)
     y = generator.standard_normal((m, width)).astype(np.float32)
-    for _ in range(steps):
+    for step in range(steps):
         y = problem.apply(y, threads=threads, alpha=0.5, beta=0.5)
-        y -= np.outer(trivial, trivial @ y)
+        if m > 1:
+            y -= np.outer(trivial, trivial @ y)
+        if step % 10 == 0:
+            y /= np.maximum(np.linalg.norm(y, axis=0), np.float32(1e-30))
     return y.astype(np.float64)
 
 
@@ -118,9 +126,7 @@ def _filter(problem: SpectralProblem, y: Block, *, cut: float, degree: int, thre
         scale = 2.0 * following / half
         previous, current = (
             current,
-            problem.apply(
-                current, threads=threads, alpha=scale, beta=-centre * scale, z=previous, gamma=-sigma * following
-            ),
+            problem.apply(current, threads=threads, alpha=scale, beta=-centre * scale, z=previous, gamma=-sigma * following),
         )
         sigma = following
     return current
