@@ -41,6 +41,10 @@ ORDER = [
     "metrics",
     "kernel_kmeans",
     "neighbors",
+    "pipeline",
+    "clusterer",
+    "baselines",
+    "estimators",
 ]
 
 # What `import corecut` may load from outside the standard library.

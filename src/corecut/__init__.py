@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 _MODULE_OF = {
     "Coreset": "coreset",
     "CoresetGraph": "induced",
-    "CoresetKernelKMeans": "estimators",
+    "CoresetKernelKMeans": "baselines",
     "CoresetSpectralClustering": "estimators",
-    "FastSpectralClustering": "estimators",
+    "FastSpectralClustering": "baselines",
     "Graph": "graph",
-    "KernelKMeans": "estimators",
+    "KernelKMeans": "baselines",
     "KernelKMeansResult": "kernel_kmeans",
     "KernelView": "kernel",
     "Labelling": "labelling",
@@ -46,13 +46,13 @@ __all__ = list(_MODULE_OF)
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from corecut.coreset import Coreset as Coreset, build_coreset as build_coreset
-    from corecut.estimators import (
+    from corecut.baselines import (
         CoresetKernelKMeans as CoresetKernelKMeans,
-        CoresetSpectralClustering as CoresetSpectralClustering,
         FastSpectralClustering as FastSpectralClustering,
         KernelKMeans as KernelKMeans,
     )
+    from corecut.coreset import Coreset as Coreset, build_coreset as build_coreset
+    from corecut.estimators import CoresetSpectralClustering as CoresetSpectralClustering
     from corecut.graph import Graph as Graph
     from corecut.induced import CoresetGraph as CoresetGraph, coreset_graph as coreset_graph
     from corecut.kernel import KernelView as KernelView

@@ -143,7 +143,7 @@ def resolve(settings: Settings, graph: Graph) -> Settings:
 
 
 def coreset_size_for(graph: Graph, n_clusters: int, asked: Any) -> int:
-    """A count, a fraction of the nodes, or "auto": enough nodes per cluster and enough edges among them."""
+    """Return a coreset size for a count, a fraction, or "auto": enough nodes per cluster and edges among them."""
     k, nodes = n_clusters, int(np.count_nonzero(graph.degrees))
     if asked == "auto":
         if nodes <= SMALL_GRAPH:

@@ -61,6 +61,13 @@ def spectral_embedding(
     -------
     ndarray of shape (n_nodes, n_components)
         Eigenvectors (or their mixtures, for the power method) as columns.
+
+    Examples
+    --------
+    >>> from corecut import make_sbm, spectral_embedding
+    >>> graph, truth = make_sbm(50, 3, 0.5, 0.01, random_state=0)
+    >>> spectral_embedding(graph, 3, eigen_solver="arpack").shape
+    (150, 3)
     """
     problem = _as_problem(graph)
     generator, threads = as_generator(random_state), thread_count(n_jobs)
@@ -107,6 +114,15 @@ def round_embedding(
     Returns
     -------
     ndarray of shape (n_nodes,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from corecut import round_embedding
+    >>> rows = np.array([[1.0, 0.1], [2.0, 0.0], [0.0, 1.0]])
+    >>> labels = round_embedding(rows, 2, random_state=0)
+    >>> bool(labels[0] == labels[1] != labels[2])
+    True
     """
     check_option(assign_labels, "assign_labels", ("kmeans", "cluster_qr"))
     with single_threaded_blas():
