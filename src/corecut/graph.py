@@ -45,6 +45,8 @@ class Graph:
         d = A·1; a self-loop counts once.
     diagonal
         Weights of the self-loops, or None when there are none.
+    node_ids
+        The nodes' own ids (integers or text) in the order of their numbers, or None when a node's id is its number.
     """
 
     indptr: AnyArray
@@ -52,6 +54,7 @@ class Graph:
     weights: AnyArray | None
     degrees: FloatArray = field(repr=False)
     diagonal: FloatArray | None = field(repr=False)
+    node_ids: AnyArray | None = field(default=None, repr=False)
 
     @classmethod
     def from_matrix(

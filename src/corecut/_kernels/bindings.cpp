@@ -32,6 +32,7 @@ Matrix::Matrix(AnyArray indptr, AnyArray indices, std::optional<AnyArray> data)
 
 void bind_sampling(nb::module_& m);
 void bind_coreset(nb::module_& m);
+void bind_edges(nb::module_& m);
 void bind_labelling(nb::module_& m);
 void bind_metrics(nb::module_& m);
 void bind_spectral(nb::module_& m);
@@ -85,6 +86,7 @@ NB_MODULE(_core, m) {
     });
     bind_sampling(m);
     bind_coreset(m);
+    bind_edges(m);
     bind_labelling(m);
     bind_metrics(m);
     bind_spectral(m);

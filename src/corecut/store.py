@@ -1,0 +1,321 @@
+"""GraphStore: a graph as a directory of plain NumPy files, opened by memory map in milliseconds.
+
+    graph.json      what the graph is, the size and checksum of every file; written last
+    indptr.npy      int64, n + 1          borders of the rows
+    indices.npy     int32 (int64 from 2³¹ nodes on)
+    data.npy        float64, only when not every weight is 1
+    degrees.npy     float64, n            kept so that opening needs no pass over the edges
+    diagonal.npy    float64, n            only when there are self-loops
+    node_ids.npy    the nodes' own ids, only when they differ from 0 .. n - 1: int64; for text the UTF-8 bytes of all names
+                    one after another, with node_ids_offsets.npy (int64, n + 1) telling them apart
+
+`graph.json` uses the words of the binsparse format. A store is made in a directory NAME.partial beside it, which gets its
+final name only when complete, so that a half-made store cannot be taken for one. Mapped pages belong to the operating
+system's cache: they are not anonymous memory and are given back under pressure.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+import corecut
+from corecut._files import GraphFileError, building_directory
+from corecut._typing import AnyArray, FloatArray, IntArray
+from corecut.graph import Graph
+
+_FORMAT_VERSION = 1
+_HEADER_BYTES = 128
+_CHUNK = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class GraphStore:
+    """A graph on disk. Use :meth:`open`; the files are mapped when they are first needed and never written.
+
+    Examples
+    --------
+    >>> from corecut import GraphStore
+    >>> store = GraphStore.open("friends.graph")        # doctest: +SKIP
+    >>> store.graph                                     # doctest: +SKIP
+    Graph(65,608,366 nodes, 3,612,134,270 entries, unit weights)
+    """
+
+    path: Path
+    description: dict[str, Any] = field(repr=False)
+
+    @classmethod
+    def open(cls, path: str | Path, *, verify: bool = False) -> GraphStore:
+        """Open a store: sizes of all files are checked, and with `verify` their checksums, which reads everything."""
+        folder = Path(path)
+        try:
+            description = json.loads((folder / "graph.json").read_text(encoding="utf-8"))
+            version = description["corecut"]["format"]
+            files = description["corecut"]["files"]
+            shape = description["binsparse"]["shape"]
+        except FileNotFoundError:
+            raise GraphFileError(f"{folder} is not a graph store: it has no graph.json") from None
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            raise GraphFileError(f"{folder / 'graph.json'} is damaged ({error}); build the store again") from None
+        if version != _FORMAT_VERSION:
+            raise GraphFileError(f"{folder} has format {version}, this version of corecut reads format {_FORMAT_VERSION}")
+        for name, known in files.items():
+            file = folder / name
+            size = file.stat().st_size if file.is_file() else None
+            if size != known["bytes"]:
+                what = "is missing" if size is None else f"has {size} bytes instead of {known['bytes']}"
+                raise GraphFileError(f"{file} {what}; build the store again")
+        if shape[0] != shape[1] or not {"indptr.npy", "indices.npy", "degrees.npy"} <= files.keys():
+            raise GraphFileError(f"{folder / 'graph.json'} does not describe a graph; build the store again")
+        store = cls(folder, description)
+        if verify:
+            store.verify()
+        return store
+
+    @staticmethod
+    def is_store(path: str | Path) -> bool:
+        """Whether a path is a complete store (by the file that is written last)."""
+        return (Path(path) / "graph.json").is_file()
+
+    @classmethod
+    def write(cls, graph: Graph, path: str | Path, *, overwrite: bool = False) -> GraphStore:
+        """Write a graph that is in memory as a store."""
+        with StoreWriter.create(path, overwrite=overwrite) as writer:
+            writer.copy(graph)
+        return cls.open(path)
+
+    def verify(self) -> None:
+        """Compare every file with its checksum."""
+        for name, known in self.description["corecut"]["files"].items():
+            checksum = 0
+            with (self.path / name).open("rb") as file:
+                file.seek(_HEADER_BYTES)
+                while block := file.read(_CHUNK):
+                    checksum = zlib.crc32(block, checksum)
+            if checksum != known["crc32"]:
+                raise GraphFileError(f"{self.path / name} is damaged: its checksum is wrong; build the store again")
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return int(self.description["binsparse"]["shape"][0])
+
+    @property
+    def n_entries(self) -> int:
+        """Number of stored entries."""
+        return int(self.description["binsparse"]["number_of_stored_values"])
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of all files."""
+        return sum(int(known["bytes"]) for known in self.description["corecut"]["files"].values())
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The graph over the mapped files; nothing is read but what the algorithms touch."""
+        n, entries = self.n_nodes, self.n_entries
+        return Graph(
+            self._array("indptr", n + 1, "iu"),
+            self._array("indices", entries, "iu"),
+            self._array("data", entries, "f") if self._has("data") else None,
+            self._array("degrees", n, "f"),
+            self._array("diagonal", n, "f") if self._has("diagonal") else None,
+            self.node_ids,
+        )
+
+    @cached_property
+    def node_ids(self) -> AnyArray | None:
+        """The nodes' own ids: integers (mapped) or text (as objects), None where they are 0 .. n - 1."""
+        if not self._has("node_ids"):
+            return None
+        if not self._has("node_ids_offsets"):
+            return self._array("node_ids", self.n_nodes, "i")
+        offsets = self._array("node_ids_offsets", self.n_nodes + 1, "i")
+        text = self._array("node_ids", int(offsets[-1]), "u").tobytes()
+        names = np.empty(self.n_nodes, object)
+        names[:] = [text[a:b].decode() for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
+        return names
+
+    def _has(self, name: str) -> bool:
+        return f"{name}.npy" in self.description["corecut"]["files"]
+
+    def _array(self, name: str, length: int, kinds: str) -> AnyArray:
+        file = self.path / f"{name}.npy"
+        try:
+            array: AnyArray = np.load(file, mmap_mode="r" if length else None, allow_pickle=False)
+        except (ValueError, OSError) as error:
+            raise GraphFileError(f"{file} is damaged ({error}); build the store again") from None
+        if array.shape != (length,) or array.dtype.kind not in kinds:
+            raise GraphFileError(
+                f"{file} holds {array.dtype} of shape {array.shape}, expected ({length},); build the store again"
+            )
+        return array.view(np.ndarray)
+
+    def __repr__(self) -> str:
+        return f"GraphStore({str(self.path)!r}: {self.n_nodes:,} nodes, {self.n_entries:,} entries)"
+
+
+class StoreWriter:
+    """Takes rows in order (a `RowSink`) and makes a store of them. Use :meth:`create` in a `with` statement."""
+
+    def __init__(self, folder: Path) -> None:
+        """Write into `folder`, which is empty and has a name that says it is not finished."""
+        self.folder = folder
+        self._files: dict[str, _ArrayFile] = {}
+        self._n_nodes = 0
+        self._rows_done = 0
+        self._entries = 0
+        self._unit = True
+        self._complete = False
+
+    @classmethod
+    @contextmanager
+    def create(cls, path: str | Path, *, overwrite: bool = False) -> Iterator[StoreWriter]:
+        """Open a writer for a new store; the store appears when the block ends without an error."""
+        final = Path(path)
+        if final.exists() and not (overwrite and GraphStore.is_store(final)):
+            cure = "choose another name, or allow to overwrite it" if GraphStore.is_store(final) else "choose another name"
+            raise FileExistsError(f"{final} exists already; {cure}")
+        with building_directory(final) as folder:
+            writer = cls(folder)
+            try:
+                yield writer
+            finally:
+                writer._close()
+            if not writer._complete:
+                raise RuntimeError("a store was closed before it was finished")
+            if final.exists():
+                old = final.with_name(final.name + ".old.partial")
+                if old.exists():
+                    _remove_store(old)
+                final.rename(old)
+                folder.rename(final)
+                _remove_store(old)
+            else:
+                folder.rename(final)
+
+    def begin(self, n_nodes: int, index_type: np.dtype[np.generic], weighted: bool) -> None:
+        """Prepare for n_nodes rows."""
+        self._n_nodes = n_nodes
+        self._open("indptr", np.int64).write(np.zeros(1, np.int64))
+        self._open("indices", index_type)
+        self._open("degrees", np.float64)
+        if weighted:
+            self._open("data", np.float64)
+
+    def rows(
+        self, lengths: IntArray, columns: AnyArray, weights: AnyArray | None, degrees: FloatArray, diagonal: FloatArray
+    ) -> None:
+        """Append the next rows."""
+        self._files["indptr"].write(np.cumsum(lengths) + self._entries)
+        self._files["indices"].write(columns)
+        self._files["degrees"].write(degrees)
+        if weights is not None:
+            self._unit = self._unit and bool((weights == 1).all())
+            self._files["data"].write(weights)
+        if diagonal.size:
+            loops = self._files.get("diagonal") or self._open("diagonal", np.float64)
+            loops.pad(self._rows_done)
+            loops.write(diagonal)
+        self._rows_done += lengths.size
+        self._entries += columns.size
+
+    def copy(self, graph: Graph) -> None:
+        """Write a whole graph."""
+        self.begin(graph.n_nodes, graph.indices.dtype, graph.weights is not None)
+        diagonal = np.empty(0) if graph.diagonal is None else graph.diagonal
+        self.rows(np.diff(graph.indptr).astype(np.int64), graph.indices, graph.weights, graph.degrees, diagonal)
+        self.finish(graph.node_ids)
+
+    def finish(self, node_ids: AnyArray | None) -> None:
+        """Write the ids and the description; the store is complete."""
+        if self._rows_done != self._n_nodes:
+            raise RuntimeError(f"{self._rows_done} of {self._n_nodes} rows were written")
+        if "diagonal" in self._files:
+            self._files["diagonal"].pad(self._n_nodes)
+        if node_ids is not None and node_ids.dtype.kind in "OUT":
+            names = [str(name).encode() for name in node_ids]
+            self._open("node_ids", np.uint8).write(np.frombuffer(b"".join(names), np.uint8))
+            self._open("node_ids_offsets", np.int64).write(np.cumsum([0, *map(len, names)], dtype=np.int64))
+        elif node_ids is not None:
+            self._open("node_ids", np.int64).write(node_ids)
+        if "data" in self._files and self._unit:
+            self._files.pop("data").remove()
+        weights = self._files.get("data")
+        files = {f"{name}.npy": file.close() for name, file in self._files.items()}
+        description = {
+            "binsparse": {
+                "version": "0.1",
+                "format": "CSR",
+                "shape": [self._n_nodes, self._n_nodes],
+                "number_of_stored_values": self._entries,
+                "structure": "symmetric",
+                "data_types": {
+                    "pointers_to_1": "int64",
+                    "indices_1": self._files["indices"].dtype.name,
+                    "values": "iso[int8]" if weights is None else weights.dtype.name,
+                },
+            },
+            "corecut": {"format": _FORMAT_VERSION, "version": corecut.__version__, "files": files},
+        }
+        (self.folder / "graph.json").write_text(json.dumps(description, indent=1), encoding="utf-8")
+        self._complete = True
+
+    def _open(self, name: str, dtype: Any) -> _ArrayFile:
+        self._files[name] = _ArrayFile(self.folder / f"{name}.npy", np.dtype(dtype))
+        return self._files[name]
+
+    def _close(self) -> None:
+        for file in self._files.values():
+            file.file.close()
+
+
+class _ArrayFile:
+    """A .npy file that grows: its header, of fixed length, is written when the number of elements is known."""
+
+    def __init__(self, path: Path, dtype: np.dtype[Any]) -> None:
+        self.path = path
+        self.dtype = dtype
+        self.length = 0
+        self.checksum = 0
+        self.file: BinaryIO = path.open("wb")
+        self.file.write(bytes(_HEADER_BYTES))
+
+    def write(self, array: AnyArray) -> None:
+        for begin in range(0, array.size, _CHUNK):
+            block = np.ascontiguousarray(array[begin : begin + _CHUNK], dtype=self.dtype).data.cast("B")
+            self.checksum = zlib.crc32(block, self.checksum)
+            self.file.write(block)
+        self.length += array.size
+
+    def pad(self, length: int) -> None:
+        while self.length < length:
+            self.write(np.zeros(min(length - self.length, _CHUNK), self.dtype))
+
+    def close(self) -> dict[str, int]:
+        text = f"{{'descr': {self.dtype.str!r}, 'fortran_order': False, 'shape': ({self.length},), }}"
+        header = b"\x93NUMPY\x01\x00" + (_HEADER_BYTES - 10).to_bytes(2, "little")
+        self.file.seek(0)
+        self.file.write(header + text.ljust(_HEADER_BYTES - 11).encode() + b"\n")
+        self.file.close()
+        return {"bytes": _HEADER_BYTES + self.length * self.dtype.itemsize, "crc32": self.checksum}
+
+    def remove(self) -> None:
+        self.file.close()
+        self.path.unlink()
+
+
+def _remove_store(folder: Path) -> None:
+    """Remove a store and nothing else: the description first, so that what is left is no store."""
+    (folder / "graph.json").unlink(missing_ok=True)
+    for file in folder.glob("*.npy"):
+        file.unlink()
+    folder.rmdir()
