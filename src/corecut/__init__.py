@@ -20,6 +20,7 @@ _MODULE_OF = {
     "CoresetSpectralClustering": "estimators",
     "FastSpectralClustering": "baselines",
     "Graph": "graph",
+    "GraphStore": "store",
     "KernelKMeans": "baselines",
     "KernelKMeansResult": "kernel_kmeans",
     "KernelView": "kernel",
@@ -37,6 +38,7 @@ _MODULE_OF = {
     "neighbor_graph": "neighbors",
     "normalized_cut": "metrics",
     "rbf_graph": "neighbors",
+    "read_graph": "readers",
     "round_embedding": "spectral",
     "sample_seeds": "sampling",
     "spectral_embedding": "spectral",
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
         normalized_cut as normalized_cut,
     )
     from corecut.neighbors import callable_graph as callable_graph, neighbor_graph as neighbor_graph, rbf_graph as rbf_graph
+    from corecut.readers import read_graph as read_graph
     from corecut.sampling import Seeds as Seeds, sample_seeds as sample_seeds
     from corecut.spectral import round_embedding as round_embedding, spectral_embedding as spectral_embedding
 
