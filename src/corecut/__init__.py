@@ -42,6 +42,7 @@ _MODULE_OF = {
     "round_embedding": "spectral",
     "sample_seeds": "sampling",
     "spectral_embedding": "spectral",
+    "write_graph": "writers",
 }
 
 __all__ = list(_MODULE_OF)
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from corecut.readers import read_graph as read_graph
     from corecut.sampling import Seeds as Seeds, sample_seeds as sample_seeds
     from corecut.spectral import round_embedding as round_embedding, spectral_embedding as spectral_embedding
+    from corecut.writers import write_graph as write_graph
 
 
 def __getattr__(name: str) -> Any:

@@ -17,9 +17,18 @@ except ImportError:  # Windows: no lock, hence no check for a second writer
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
+PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+"""Endings of compressed files, and Arrow's names for them."""
+
 
 class GraphFileError(ValueError):
     """A file that cannot be read as what it should be. The message names the file, the line where there is one, the cure."""
+
+
+def ending_of(file: Path) -> str:
+    """Return the ending of a name in small letters, without one for compression behind it."""
+    stem = file.with_suffix("") if file.suffix.lower() in PACKED else file
+    return stem.suffix.lower()
 
 
 def parse_size(text: str | int) -> int:

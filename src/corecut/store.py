@@ -44,7 +44,7 @@ class GraphStore:
     Examples
     --------
     >>> from corecut import GraphStore
-    >>> store = GraphStore.open("friends.graph")        # doctest: +SKIP
+    >>> store = GraphStore.open("friends.store")        # doctest: +SKIP
     >>> store.graph                                     # doctest: +SKIP
     Graph(65,608,366 nodes, 3,612,134,270 entries, unit weights)
     """

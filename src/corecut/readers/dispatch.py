@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from corecut._files import GraphFileError, parse_size, require_free_space
+from corecut._files import GraphFileError, ending_of, parse_size, require_free_space
 from corecut._typing import AnyArray, FloatArray, IntArray
 from corecut._validation import check_option, thread_count
 from corecut.edges import EdgeReport, EdgeRules, EdgeSpool, Progress, RowSink, assemble
@@ -25,7 +25,6 @@ from corecut.store import GraphStore, StoreWriter
 
 Format = Literal["edgelist", "matrix_market", "metis", "npz", "parquet", "store"]
 _FORMATS = ("edgelist", "matrix_market", "metis", "npz", "parquet", "store")
-_PACKED = (".gz", ".bz2", ".zst")
 
 
 def guess_format(path: str | Path) -> Format:
@@ -44,7 +43,7 @@ def guess_format(path: str | Path) -> Format:
         return "npz"
     if start.startswith(b"PAR1"):
         return "parquet"
-    ending = _ending(file)
+    ending = ending_of(file)
     by_name: dict[str, Format] = {".mtx": "matrix_market", ".graph": "metis", ".metis": "metis", ".npz": "npz"}
     by_name |= {".parquet": "parquet", ".pq": "parquet"}
     return by_name.get(ending, "edgelist")
@@ -320,9 +319,3 @@ def _disk_needed(file: Path, kind: Format, memory: int) -> int:
         edges = size * max(start.count(b"\n"), 1) // max(len(start), 1)
     store, temporary = 8 * edges, 24 * edges
     return store if store <= memory // 4 else max(temporary, store)
-
-
-def _ending(file: Path) -> str:
-    """Return the ending of a name, behind which one for compression may stand."""
-    stem = file.with_suffix("") if file.suffix.lower() in _PACKED else file
-    return stem.suffix.lower()
