@@ -187,3 +187,33 @@ def normalized_cut_objective(A: Array, D: Array, labels: Array) -> float:
     balanced = np.sqrt(D)[:, None] * X / np.sqrt(D @ X)
     root = 1.0 / np.sqrt(D)
     return float(np.diag(A) @ (1.0 / D) - np.trace(balanced.T @ (root[:, None] * A * root[None, :]) @ balanced))
+
+
+# --- random graphs -------------------------------------------------------------------------------------------------------
+
+
+def block_model(sizes: list[int], p: float, q: float) -> Array:
+    """Return the probability of every edge in the stochastic block model."""
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    chances = np.where(labels[:, None] == labels[None, :], p, q)
+    np.fill_diagonal(chances, 0.0)
+    return chances
+
+
+def degree_corrected_model(sizes: list[int], theta: Array, inside: float, anywhere: float) -> Array:
+    """Return the probability of every edge when x sends Poisson(inside·θ_x) edges home and Poisson(anywhere·θ_x) anywhere.
+
+    Each goes to y with probability proportional to θ_y, and repeated edges are one edge.
+    """
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    home = (labels[:, None] == labels[None, :]) * theta
+    sent = theta[:, None] * (inside * home / home.sum(axis=1, keepdims=True) + anywhere * theta / theta.sum())
+    chances = 1.0 - np.exp(-(sent + sent.T))
+    np.fill_diagonal(chances, 0.0)
+    return chances
+
+
+def draw_graph(chances: Array, rng: np.random.Generator) -> Array:
+    """Draw every edge on its own."""
+    upper = np.triu(rng.random(chances.shape) < chances, 1)
+    return (upper | upper.T).astype(float)

@@ -34,6 +34,8 @@ _MODULE_OF = {
     "kernel_kmeans": "kernel_kmeans",
     "kernel_kmeans_cost": "metrics",
     "label_nodes": "labelling",
+    "make_degree_corrected_sbm": "datasets",
+    "make_sbm": "datasets",
     "modularity": "metrics",
     "neighbor_graph": "neighbors",
     "normalized_cut": "metrics",
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
         KernelKMeans as KernelKMeans,
     )
     from corecut.coreset import Coreset as Coreset, build_coreset as build_coreset
+    from corecut.datasets import make_degree_corrected_sbm as make_degree_corrected_sbm, make_sbm as make_sbm
     from corecut.estimators import CoresetSpectralClustering as CoresetSpectralClustering
     from corecut.graph import Graph as Graph
     from corecut.induced import CoresetGraph as CoresetGraph, coreset_graph as coreset_graph

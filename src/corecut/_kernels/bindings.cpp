@@ -37,6 +37,7 @@ void bind_labelling(nb::module_& m);
 void bind_metrics(nb::module_& m);
 void bind_spectral(nb::module_& m);
 void bind_kernel_kmeans(nb::module_& m);
+void bind_datasets(nb::module_& m);
 
 NB_MODULE(_core, m) {
     m.doc() = "Native kernels of corecut; see the modules of the same names for what they compute.";
@@ -91,6 +92,7 @@ NB_MODULE(_core, m) {
     bind_metrics(m);
     bind_spectral(m);
     bind_kernel_kmeans(m);
+    bind_datasets(m);
 }
 
 }  // namespace corecut
