@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from corecut.readers import read_graph as read_graph
     from corecut.sampling import Seeds as Seeds, sample_seeds as sample_seeds
     from corecut.spectral import round_embedding as round_embedding, spectral_embedding as spectral_embedding
+    from corecut.store import GraphStore as GraphStore
     from corecut.writers import write_graph as write_graph
 
 
