@@ -68,7 +68,8 @@ def _draw(mass: FloatArray, count: int, generator: np.random.Generator) -> NDArr
     if not cumulative[-1] > 0:  # all rows coincide with chosen ones
         return generator.integers(0, mass.size, count)
     draws = np.searchsorted(cumulative, generator.random(count) * cumulative[-1], side="right")
-    return np.minimum(draws, mass.size - 1)
+    drawn: NDArray[np.int64] = np.minimum(draws, mass.size - 1)
+    return drawn
 
 
 def _lloyd(points: Rows, mass: Rows, centres: Rows, max_iter: int, threads: int) -> tuple[LabelArray, float]:
@@ -136,4 +137,5 @@ def cluster_qr(vectors: FloatArray) -> LabelArray:
     k = vectors.shape[1]
     pivots = qr(vectors.T, mode="r", pivoting=True)[1][:k]
     u, _, vt = svd(vectors[pivots, :].T, full_matrices=False)
-    return np.argmax(np.abs(vectors @ (u @ vt).conj()), axis=1).astype(np.int32)
+    labels: LabelArray = np.argmax(np.abs(vectors @ (u @ vt).conj()), axis=1).astype(np.int32)
+    return labels

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from corecut._typing import FloatArray
+from corecut._typing import AnyArray, FloatArray
 from corecut.spectral.problem import Block, SpectralProblem
 
 # Up to this size LAPACK's full decomposition takes a fraction of a second.
@@ -144,5 +144,5 @@ def _orthonormal(y: Block) -> Block:
     return y
 
 
-def _symmetric(matrix: FloatArray) -> FloatArray:
+def _symmetric(matrix: AnyArray) -> AnyArray:
     return (matrix + matrix.T) * 0.5
