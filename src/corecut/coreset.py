@@ -42,7 +42,8 @@ class Coreset:
     n_draws
         Number of independent draws N that were merged into `indices` (0 when the coreset is the whole set).
     seeds
-        The D² sample that the last pass was built on (None when no pass was needed).
+        The D² sample that the last pass was built on, in the numbering of the points it was given (None when no pass was
+        needed).
     """
 
     indices: IntArray
@@ -113,6 +114,8 @@ def build_coreset(
     check_option(importance, "importance", ("cluster", "seeds"))
     draws = math.ceil(check_real(seeding_factor, "seeding_factor", exclusive=True) * k)
     generator = as_generator(random_state)
+    if not view.weights.any():
+        raise ValueError("there is no point of positive weight to sample: every node is isolated")
 
     def one_pass(of: KernelView, n_draws: int) -> Coreset:
         seeds = sample_seeds(of, draws, method=sampler, random_state=generator, n_jobs=n_jobs)
@@ -125,7 +128,7 @@ def build_coreset(
     error = check_real(epsilon, "epsilon", exclusive=True)
     if error >= 1:
         raise ValueError(f"epsilon must lie between 0 and 1, got {epsilon}")
-    current, current_view = everything(view), view
+    current, current_view, numbers = everything(view), view, np.arange(view.n_points)
     iterated_log = float(_n_positive(view))
     while True:
         iterated_log = math.log(iterated_log)
@@ -137,10 +140,9 @@ def build_coreset(
         smaller = one_pass(current_view, n_draws)
         if smaller.size >= current.size:
             return current
-        current = Coreset(current.indices[smaller.indices], smaller.weights, smaller.n_draws, smaller.seeds)
+        numbers = numbers[smaller.indices]
+        current = Coreset(numbers, smaller.weights, smaller.n_draws, smaller.seeds)
         current_view = KernelView.from_matrix(view.restrict(current.indices, n_jobs), weights=current.weights)
-        if iterated_log <= 1:
-            return current
 
 
 def epsilon_size(n_clusters: int, n_points: int, epsilon: float, constant: float = 1.0) -> int:
