@@ -50,21 +50,23 @@ def check_n_clusters(n_clusters: Any, n_nodes: int) -> int:
     return k
 
 
-def check_labels(labels: Any, n_nodes: int, *, name: str = "labels") -> tuple[LabelArray, int]:
-    """Return labels as int32 in 0..k-1 with their k, the largest label plus one."""
+def check_labels(labels: Any, n_nodes: int, *, name: str = "labels", n_clusters: int | None = None) -> tuple[LabelArray, int]:
+    """Return labels as int32 in 0..k-1 with k, which is `n_clusters` or the largest label plus one."""
     array = np.asarray(labels)
     if array.ndim != 1 or array.shape[0] != n_nodes:
         raise ValueError(f"{name} must be one label per node: expected shape ({n_nodes},), got {array.shape}")
     if array.dtype.kind not in "iub":
         raise TypeError(f"{name} must be integers 0..k-1, got dtype {array.dtype}")
     if array.size == 0:
-        return array.astype(np.int32), 0
+        return array.astype(np.int32), n_clusters or 0
     low, high = int(array.min()), int(array.max())
     if low < 0:
         raise ValueError(f"{name} must not be negative, got {low} at node {int(array.argmin())}")
     if high >= max(n_nodes, 1) * 64 or high >= 2**31 - 1:
         raise ValueError(f"{name} must be numbered 0..k-1 without large gaps, got {high} for {n_nodes} nodes")
-    return np.ascontiguousarray(array, dtype=np.int32), high + 1
+    if n_clusters is not None and check_count(n_clusters, "n_clusters") <= high:
+        raise ValueError(f"n_clusters={n_clusters} is below the largest label plus one, {high + 1}")
+    return np.ascontiguousarray(array, dtype=np.int32), high + 1 if n_clusters is None else n_clusters
 
 
 def check_weights(weights: Any, n_nodes: int, *, name: str = "weights") -> FloatArray:

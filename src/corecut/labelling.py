@@ -90,8 +90,7 @@ def label_nodes(
     array([0, 0, 0, 1, 1, 1], dtype=int32)
     """
     check_option(candidates, "candidates", ("all", "touched"))
-    labels, used = check_labels(coreset_labels, coreset.size, name="coreset_labels")
-    k = used if n_clusters is None else max(n_clusters, used)
+    labels, k = check_labels(coreset_labels, coreset.size, name="coreset_labels", n_clusters=n_clusters)
     mass = np.bincount(labels, coreset.weights, minlength=k)
     nodes = coreset.indices
     scale = np.ones(nodes.size) if kernel.scale is None else kernel.scale[nodes]

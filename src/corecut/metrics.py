@@ -186,9 +186,6 @@ def squared_distances(kernel: KernelView, centers: sp.csc_array) -> FloatArray:
 def _association(graph: Any, labels: Any, n_clusters: int | None, n_jobs: int | None) -> tuple[FloatArray, FloatArray]:
     """Return assoc_j and vol_j of every cluster."""
     checked_graph = as_graph(graph, n_jobs=n_jobs)
-    checked, used = check_labels(labels, checked_graph.n_nodes)
-    if n_clusters is not None and n_clusters < used:
-        raise ValueError(f"n_clusters={n_clusters} is below the largest label plus one, {used}")
-    k = used if n_clusters is None else n_clusters
+    checked, k = check_labels(labels, checked_graph.n_nodes, n_clusters=n_clusters)
     within = _core.within_cluster(checked_graph.matrix, checked, None, thread_count(n_jobs))
     return cluster_sums(checked, within, k), cluster_sums(checked, checked_graph.degrees, k)

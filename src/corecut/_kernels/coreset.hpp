@@ -31,16 +31,15 @@ double blocked_sum(Context& context, int64_t n, F&& term) {
 // al. 2022), or the weight of all seeds (the reference implementation) when by_seeds.
 inline std::vector<double> sensitivities(Context& context, int64_t n, const double* w, const double* distance,
                                          const int32_t* nearest, const int64_t* seeds, int64_t n_seeds, bool by_seeds) {
+    for (int64_t x = 0; x < n; ++x)
+        if (nearest[x] < 0 || nearest[x] >= n_seeds) throw InputError("nearest holds a number that is not a seed's");
     std::vector<double> inverse(n_seeds, 0.0);
     if (by_seeds) {
         double mass = 0.0;
         for (int64_t j = 0; j < n_seeds; ++j) mass += w[seeds[j]];
         std::fill(inverse.begin(), inverse.end(), mass > 0 ? 1.0 / mass : 0.0);
     } else {
-        for (int64_t x = 0; x < n; ++x) {
-            if (nearest[x] < 0 || nearest[x] >= n_seeds) throw InputError("nearest holds a number that is not a seed's");
-            inverse[nearest[x]] += w[x];
-        }
+        for (int64_t x = 0; x < n; ++x) inverse[nearest[x]] += w[x];
         for (double& v : inverse) v = v > 0 ? 1.0 / v : 0.0;
     }
     const double cost = blocked_sum(context, n, [&](int64_t x) { return w[x] * distance[x]; });
