@@ -118,7 +118,7 @@ SMALL: dict[str, Callable[[], Problem]] = {
     "components and isolated nodes": lambda: graph_problem(
         random_adjacency(np.random.default_rng(4), 10, density=0.7, components=2, isolated=2), 0.8
     ),
-    "negative distances": lambda: graph_problem(random_adjacency(np.random.default_rng(5), 8, density=0.6), 0.3),
+    "negative distances": lambda: graph_problem(random_adjacency(np.random.default_rng(5), 9, density=0.4), 0.4),
     "weighted kernel": weighted_kernel,
     "collapsing kernel": collapsing_kernel,
 }

@@ -79,12 +79,12 @@ def smallest_point(K: Array, w: Array) -> int:
 
 def sensitivities(K: Array, w: Array, seeds: list[int], nearest: Array, importance: str) -> Array:
     """s_x = w(x)Δ(x, C)/cost + w(x)/w(points whose nearest seed is x's), or w(x)/w(C) for importance "seeds"."""
-    contributions = w * distances_to_seeds(K, w, seeds).min(axis=1)
+    law = d2_law(K, w, seeds)
     if importance == "seeds":
         mass = np.full(len(w), w[seeds].sum())
     else:
         mass = np.array([w[nearest == nearest[x]].sum() for x in range(len(w))])
-    return contributions / contributions.sum() + w / mass
+    return law + w / mass
 
 
 # --- centres and partitions ----------------------------------------------------------------------------------------------
