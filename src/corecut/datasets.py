@@ -12,7 +12,8 @@ node. Nodes are sorted by cluster. The graph depends on `random_state` only, not
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -29,6 +30,7 @@ Sizes = Literal["equal", "powerlaw"] | Sequence[int] | IntArray
 _MAX_NODES = 2**31 - 1
 # Near saturation ever more of the edges drawn fall on pairs that are joined already: a bound, so that cost stays linear.
 _MAX_DRAWS_PER_EDGE = 10.0
+_BLOCK_EDGES = 1 << 22
 
 
 def make_sbm(
@@ -160,29 +162,106 @@ def make_degree_corrected_sbm(
     >>> round(graph.nnz / 20_000)
     12
     """
-    n = _check_nodes(check_count(n_nodes, "n_nodes"), "n_nodes")
-    k = check_n_clusters(n_clusters, n)
-    degree = check_real(mean_degree, "mean_degree", exclusive=True)
-    mixing = _check_fraction(mixing, "mixing")
-    exponent = check_real(degree_exponent, "degree_exponent", minimum=1.0, exclusive=True)
-    ratio = check_real(size_ratio, "size_ratio", minimum=1.0)
     values = _check_dtype(dtype)
-    generator = as_generator(random_state)
-    if isinstance(sizes, str):
-        check_option(sizes, "sizes", ("equal", "powerlaw"))
-        sizes = _apportion(n, np.ones(k) if sizes == "equal" else _power_law(k, 2.0, ratio, generator))
-    else:
-        sizes = _check_sizes(sizes, k, "sizes")
-        if sizes.sum() != n:
-            raise ValueError(f"sizes must sum to n_nodes={n}, got {sizes.sum()}")
-    edges = 0.5 * n * degree
-    _check_memory(n, 2 * edges, edges, values)
-    theta = _power_law(n, exponent, np.sqrt(n), generator)
-    borders = _borders(sizes)
-    inside, anywhere = _rates(borders, theta, edges, mixing)
-    _check_memory(n, 2 * edges, (inside + anywhere) * theta.sum(), values)
-    indptr, indices = _core.degree_corrected(borders, theta, inside, anywhere, draw_seed(generator), thread_count(n_jobs))
-    return _planted(indptr, indices, sizes, values)
+    law = PlantedLaw.of(
+        n_nodes,
+        n_clusters,
+        mean_degree=mean_degree,
+        mixing=mixing,
+        degree_exponent=degree_exponent,
+        sizes=sizes,
+        size_ratio=size_ratio,
+        random_state=random_state,
+        in_memory_as=values,
+    )
+    indptr, indices = _core.degree_corrected(law.borders, law.theta, law.inside, law.anywhere, law.seed, thread_count(n_jobs))
+    return _planted(indptr, indices, np.diff(law.borders), values)
+
+
+@dataclass(frozen=True, eq=False)
+class PlantedLaw:
+    """The law of :func:`make_degree_corrected_sbm` with all its numbers, and a seed: one graph, which can be had in pieces.
+
+    Attributes
+    ----------
+    borders
+        Cluster c holds the nodes borders[c] .. borders[c + 1].
+    theta
+        Propensity of every node.
+    inside, anywhere
+        α and β.
+    seed
+        Fixes the edges.
+    draws
+        Expected number of edges drawn before repeats are merged.
+    """
+
+    borders: IntArray
+    theta: FloatArray
+    inside: float
+    anywhere: float
+    seed: int
+    draws: float
+
+    @classmethod
+    def of(
+        cls,
+        n_nodes: int,
+        n_clusters: int,
+        *,
+        mean_degree: float = 16.0,
+        mixing: float = 0.2,
+        degree_exponent: float = 2.5,
+        sizes: Sizes = "equal",
+        size_ratio: float = 10.0,
+        random_state: RandomState = None,
+        in_memory_as: np.dtype[Any] | None = None,
+    ) -> PlantedLaw:
+        """Check the parameters of :func:`make_degree_corrected_sbm`, draw sizes and propensities and solve for α and β.
+
+        With `in_memory_as`, refuse a graph that would not fit in memory with values of that type.
+        """
+        n = _check_nodes(check_count(n_nodes, "n_nodes"), "n_nodes")
+        k = check_n_clusters(n_clusters, n)
+        degree = check_real(mean_degree, "mean_degree", exclusive=True)
+        mixing = _check_fraction(mixing, "mixing")
+        exponent = check_real(degree_exponent, "degree_exponent", minimum=1.0, exclusive=True)
+        ratio = check_real(size_ratio, "size_ratio", minimum=1.0)
+        generator = as_generator(random_state)
+        if isinstance(sizes, str):
+            check_option(sizes, "sizes", ("equal", "powerlaw"))
+            sizes = _apportion(n, np.ones(k) if sizes == "equal" else _power_law(k, 2.0, ratio, generator))
+        else:
+            sizes = _check_sizes(sizes, k, "sizes")
+            if sizes.sum() != n:
+                raise ValueError(f"sizes must sum to n_nodes={n}, got {sizes.sum()}")
+        edges = 0.5 * n * degree
+        if in_memory_as is not None:
+            _check_memory(n, 2 * edges, edges, in_memory_as)
+        theta = _power_law(n, exponent, np.sqrt(n), generator)
+        borders = _borders(sizes)
+        inside, anywhere = _rates(borders, theta, edges, mixing)
+        draws = float((inside + anywhere) * theta.sum())
+        if in_memory_as is not None:
+            _check_memory(n, 2 * edges, draws, in_memory_as)
+        return cls(borders, theta, inside, anywhere, draw_seed(generator), draws)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return self.theta.size
+
+    @property
+    def labels(self) -> LabelArray:
+        """Cluster of every node."""
+        return np.repeat(np.arange(self.borders.size - 1, dtype=np.int32), np.diff(self.borders))
+
+    def edges(self, *, n_jobs: int | None = None) -> Iterator[tuple[LabelArray, LabelArray]]:
+        """Give sources and targets of all edges in blocks of some millions, repeats not merged, in the order of the rows."""
+        law = _core.DegreeCorrected(self.borders, self.theta, self.inside, self.anywhere, self.seed)
+        rows = max(1, int(self.n_nodes * min(1.0, _BLOCK_EDGES / max(self.draws, 1.0))))
+        for begin in range(0, self.n_nodes, rows):
+            yield law.edges(begin, min(begin + rows, self.n_nodes), thread_count(n_jobs))
 
 
 def _power_law(count: int, exponent: float, maximum: float, generator: np.random.Generator) -> FloatArray:

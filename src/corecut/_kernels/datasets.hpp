@@ -200,29 +200,71 @@ inline Adjacency merged(Context& context, HalfEdges&& half) {
 
 // Node x sends Poisson(inside·θ_x) edges into its own cluster and Poisson(anywhere·θ_x) into the whole graph, each to a node
 // with probability proportional to θ.
-inline HalfEdges draw_degree_corrected(Context& context, Clusters clusters, const double* theta, double inside,
-                                       double anywhere, uint64_t seed) {
-    const int64_t n = clusters.nodes();
-    const MassTable table(theta, n);
-    const double total = inside + anywhere;
-    return draw_half_edges(context, n, [&](int64_t x, std::vector<int32_t>& targets) {
-        Random random(seed, static_cast<uint64_t>(x));
-        const int64_t own = clusters.of(x);
-        const double rate = total * theta[x];
+class DegreeCorrected {
+   public:
+    DegreeCorrected(Clusters clusters, const double* theta, double inside, double anywhere, uint64_t seed)
+        : clusters_(clusters), theta_(theta), inside_(inside), total_(inside + anywhere), seed_(seed), table_(theta, nodes()) {}
+
+    int64_t nodes() const { return clusters_.nodes(); }
+
+    void draw_row(Context& context, int64_t x, std::vector<int32_t>& targets) const {
+        Random random(seed_, static_cast<uint64_t>(x));
+        const int64_t own = clusters_.of(x);
+        const double rate = total_ * theta_[x];
         // A Poisson number is what a process with unit exponential gaps counts up to its rate.
         for (double t = -std::log(random.positive()); t < rate; t -= std::log(random.positive())) {
             context.check();
-            const bool at_home = random.uniform() * total < inside;
-            const int64_t begin = at_home ? clusters.borders[own] : 0, end = at_home ? clusters.borders[own + 1] : n;
-            const int64_t y = table.draw(random.uniform(), begin, end);
+            const bool at_home = random.uniform() * total_ < inside_;
+            const int64_t begin = at_home ? clusters_.borders[own] : 0, end = at_home ? clusters_.borders[own + 1] : nodes();
+            const int64_t y = table_.draw(random.uniform(), begin, end);
             if (y != x) targets.push_back(static_cast<int32_t>(y));
         }
+    }
+
+   private:
+    Clusters clusters_;
+    const double* theta_;
+    double inside_, total_;
+    uint64_t seed_;
+    MassTable table_;
+};
+
+inline HalfEdges draw_degree_corrected(Context& context, const DegreeCorrected& law) {
+    return draw_half_edges(context, law.nodes(), [&](int64_t x, std::vector<int32_t>& targets) {
+        law.draw_row(context, x, targets);
     });
+}
+
+struct EdgeList {
+    std::vector<int32_t> source, target;
+};
+
+// The edges that the rows [begin, end) draw, row after row: the whole graph in pieces, for callers that cannot hold it.
+inline EdgeList draw_edges(Context& context, const DegreeCorrected& law, int64_t begin, int64_t end) {
+    const int64_t blocks = (end - begin + kDrawBlock - 1) / kDrawBlock;
+    std::vector<EdgeList> drawn(blocks);
+    parallel_blocks(context, end - begin, kDrawBlock, [&](int64_t block, int64_t first, int64_t last) {
+        EdgeList& list = drawn[block];
+        for (int64_t x = begin + first; x < begin + last; ++x) {
+            law.draw_row(context, x, list.target);
+            list.source.resize(list.target.size(), static_cast<int32_t>(x));
+        }
+    });
+    EdgeList all;
+    size_t count = 0;
+    for (const EdgeList& list : drawn) count += list.target.size();
+    all.source.reserve(count);
+    all.target.reserve(count);
+    for (const EdgeList& list : drawn) {
+        all.source.insert(all.source.end(), list.source.begin(), list.source.end());
+        all.target.insert(all.target.end(), list.target.begin(), list.target.end());
+    }
+    return all;
 }
 
 inline Adjacency degree_corrected(Context& context, Clusters clusters, const double* theta, double inside, double anywhere,
                                   uint64_t seed) {
-    return merged(context, draw_degree_corrected(context, clusters, theta, inside, anywhere, seed));
+    return merged(context, draw_degree_corrected(context, DegreeCorrected(clusters, theta, inside, anywhere, seed)));
 }
 
 // How many edges of such a graph remain after merging: the sum over pairs of 1 - exp(-λ_xy), where λ_xy is the expected

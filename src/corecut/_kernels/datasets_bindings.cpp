@@ -35,6 +35,18 @@ std::tuple<Out<int64_t>, Out<int32_t>> to_python(Adjacency&& graph) {
     return {to_numpy(std::move(graph.indptr)), Out<int32_t>(indices, {entries}, owner)};
 }
 
+// A law with the arrays it reads, kept alive.
+struct HeldLaw {
+    In<int64_t> borders;
+    In<double> theta;
+    DegreeCorrected law;
+
+    HeldLaw(In<int64_t> b, In<double> t, double inside, double anywhere, uint64_t seed)
+        : borders(std::move(b)),
+          theta(std::move(t)),
+          law(checked_clusters(borders), checked_theta(theta, borders.data()[borders.shape(0) - 1]), inside, anywhere, seed) {}
+};
+
 }  // namespace
 
 void bind_datasets(nb::module_& m) {
@@ -63,6 +75,25 @@ void bind_datasets(nb::module_& m) {
             return to_python(std::move(result));
         },
         nb::arg("borders"), nb::arg("theta"), nb::arg("inside"), nb::arg("anywhere"), nb::arg("seed"), nb::arg("threads"));
+    nb::class_<HeldLaw>(m, "DegreeCorrected")
+        .def(
+            "__init__",
+            [](HeldLaw* self, In<int64_t> borders, In<double> theta, double inside, double anywhere, uint64_t seed) {
+                require_rate(inside, "inside");
+                require_rate(anywhere, "anywhere");
+                new (self) HeldLaw(std::move(borders), std::move(theta), inside, anywhere, seed);
+            },
+            nb::arg("borders"), nb::arg("theta"), nb::arg("inside"), nb::arg("anywhere"), nb::arg("seed"))
+        .def(
+            "edges",
+            [](const HeldLaw& self, int64_t begin, int64_t end, int threads) {
+                if (begin < 0 || begin > end || end > self.law.nodes()) throw InputError("rows are out of range");
+                EdgeList result;
+                run(checked_threads(threads),
+                    [&](Context& context) { result = draw_edges(context, self.law, begin, end); });
+                return std::make_tuple(to_numpy(std::move(result.source)), to_numpy(std::move(result.target)));
+            },
+            nb::arg("begin"), nb::arg("end"), nb::arg("threads"));
     nb::class_<PairProfile>(m, "PairProfile")
         .def(
             "__init__",
