@@ -111,6 +111,9 @@ def same_bits(one: Any, other: Any) -> None:
     if dataclasses.is_dataclass(one):
         for field in dataclasses.fields(one):
             same_bits(getattr(one, field.name), getattr(other, field.name))
+    elif isinstance(one, tuple):
+        for a, b in zip(one, other, strict=True):
+            same_bits(a, b)
     elif sp.issparse(one):
         for name in ("indptr", "indices", "data"):
             same_bits(getattr(one, name), getattr(other, name))

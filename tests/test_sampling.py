@@ -47,7 +47,7 @@ def test_draws_follow_the_d2_law_given_the_same_seeds(problem: problems.Problem,
 
 @pytest.mark.deep
 def test_draws_follow_the_d2_law_given_the_same_seeds_in_depth(problem: problems.Problem, method: str) -> None:
-    check_conditional_law(problem, method, 100_000)
+    check_conditional_law(problem, method, 40_000)
 
 
 def test_rejection_follows_the_law_after_rebuilding_its_table() -> None:
