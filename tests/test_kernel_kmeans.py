@@ -19,7 +19,7 @@ from corecut.metrics import kernel_kmeans_cost, squared_distances
 def sparse_kernel(seed: int, n: int = 60, *, rank: int = 40, density: float = 0.15) -> KernelView:
     """Return a positive semi-definite sparse kernel FFᵀ of non-negative features, with random weights."""
     generator = np.random.default_rng(seed)
-    features = sp.random_array((n, rank), density=density, rng=generator, data_sampler=generator.random)
+    features = sp.csr_array(generator.random((n, rank)) * (generator.random((n, rank)) < density))
     kernel = (features @ features.T).toarray()
     return KernelView.from_matrix(sp.csr_array((kernel + kernel.T) / 2), weights=generator.random(n) + 0.1)
 
