@@ -155,14 +155,14 @@ class SamplingTree {
 // draw from the table, accept with probability now/then, rebuild when less than half of the draws would be accepted.
 class StaleTable {
    public:
-    static constexpr int64_t kBlock = 512;
+    static constexpr int64_t kBlock = 64;  // a draw walks half a block on average
 
     void rebuild(Context& context, const Seeds& seeds, const KernelArrays& kernel) {
         const int64_t n = static_cast<int64_t>(seeds.distance.size());
         const int64_t blocks = (n + kBlock - 1) / kBlock;
         bound_.resize(n);
         prefix_.assign(blocks + 1, 0.0);
-        parallel_blocks(context, n, kBlock * 128, [&](int64_t, int64_t begin, int64_t end) {
+        parallel_blocks(context, n, kBlock * 1024, [&](int64_t, int64_t begin, int64_t end) {
             for (int64_t b = begin / kBlock; b * kBlock < end; ++b) {
                 double sum = 0.0;
                 const int64_t stop = std::min(n, (b + 1) * kBlock);
