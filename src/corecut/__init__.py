@@ -26,6 +26,9 @@ _MODULE_OF = {
     "KernelView": "kernel",
     "Labelling": "labelling",
     "Seeds": "sampling",
+    "Quotient": "aggregation",
+    "Refinement": "refinement",
+    "aggregate_graph": "aggregation",
     "build_coreset": "coreset",
     "callable_graph": "neighbors",
     "conductance": "metrics",
@@ -40,6 +43,7 @@ _MODULE_OF = {
     "neighbor_graph": "neighbors",
     "normalized_cut": "metrics",
     "rbf_graph": "neighbors",
+    "refine_partition": "refinement",
     "read_graph": "readers",
     "round_embedding": "spectral",
     "sample_seeds": "sampling",
@@ -51,6 +55,7 @@ __all__ = list(_MODULE_OF)
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from corecut.aggregation import Quotient as Quotient, aggregate_graph as aggregate_graph
     from corecut.baselines import (
         CoresetKernelKMeans as CoresetKernelKMeans,
         FastSpectralClustering as FastSpectralClustering,
@@ -76,6 +81,7 @@ if TYPE_CHECKING:
     )
     from corecut.neighbors import callable_graph as callable_graph, neighbor_graph as neighbor_graph, rbf_graph as rbf_graph
     from corecut.readers import read_graph as read_graph
+    from corecut.refinement import Refinement as Refinement, refine_partition as refine_partition
     from corecut.sampling import Seeds as Seeds, sample_seeds as sample_seeds
     from corecut.spectral import round_embedding as round_embedding, spectral_embedding as spectral_embedding
     from corecut.store import GraphStore as GraphStore

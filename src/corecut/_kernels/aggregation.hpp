@@ -65,7 +65,12 @@ void gather_lone_nodes(Context& context, const Csr<Index, Weight>& a, const doub
     });
     std::vector<int32_t> open(a.n, -1);  // by favourite: the group that takes the next lone node
     std::vector<double> volume(a.n, 0.0);
+    int32_t isolated = -1;  // nodes without edges have no volume and make one group
     for (int64_t x = 0; x < a.n; ++x) {
+        if (degrees[x] == 0.0) {
+            if (isolated < 0) isolated = labels[x];
+            labels[x] = isolated;
+        }
         if (favourite[x] < 0) continue;
         int32_t& group = open[favourite[x]];
         if (group < 0 || volume[group] + degrees[x] > cap) {
