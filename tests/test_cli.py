@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import re
+import struct
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import corecut
+from corecut import GraphStore, make_degree_corrected_sbm, read_graph
 from corecut.cli import app
+from corecut.labels import read_labels
 
 
 @pytest.fixture
-def run(monkeypatch):
+def run(monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "120")
-    return lambda *arguments: CliRunner().invoke(app, arguments)
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def planted(run):
+    """A planted graph on disk, with its truth."""
+    arguments = ("--nodes", 3000, "-k", 6, "--mean-degree", 20, "--mixing", 0.1, "-o", "g.store", "--truth", "truth.csv")
+    assert run("generate", "planted", *arguments).exit_code == 0
+    return "g.store"
 
 
 def test_version(run):
@@ -23,7 +37,7 @@ def test_version(run):
     assert result.stdout == f"corecut {corecut.__version__}\n"
 
 
-def test_demo_finds_the_planted_clusters(run):
+def test_demo_finds_the_planted_clusters(run, tmp_path):
     result = run("demo")
     assert result.exit_code == 0
     score = re.search(r"ARI\W+(\S+) against the planted clusters", result.stdout)
@@ -32,17 +46,184 @@ def test_demo_finds_the_planted_clusters(run):
     for stage in ("seeds", "coreset", "eigenvectors", "labelling"):
         assert stage in result.stdout
         assert f"corecut: {stage} " in result.stderr
+    picture = (tmp_path / "corecut-demo" / "clusters.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert struct.unpack(">II", picture[16:24]) == (1008, 512)
+    assert read_labels(tmp_path / "corecut-demo" / "labels.csv")[1].size == 10_000
 
 
 def test_demo_repeats_for_a_seed(run):
-    kept = [[line for line in run("demo", "--seed", "3").stdout.splitlines() if "ms" not in line] for _ in range(2)]
+    kept = [[line for line in run("demo", "--seed", "3").stdout.splitlines() if " s " not in line] for _ in range(2)]
     assert kept[0] == kept[1]
-    assert kept[0] != [line for line in run("demo", "--seed", "4").stdout.splitlines() if "ms" not in line]
+    assert kept[0] != [line for line in run("demo", "--seed", "4").stdout.splitlines() if " s " not in line]
 
 
-@pytest.mark.parametrize("arguments", [("nonsense",), ("demo", "--seed", "x"), ("demo", "--seed", "-1")])
-def test_misuse_ends_with_2(run, arguments):
+def test_cluster_writes_labels_under_the_files_own_ids(run, tmp_path):
+    matrix, truth = make_degree_corrected_sbm(2000, 5, mean_degree=24, mixing=0.05, random_state=0)
+    edges = np.array(matrix.nonzero()).T
+    lines = [f"n{u} n{v}" for u, v in edges if u < v]
+    (tmp_path / "edges.txt").write_text("\n".join(["# a graph", *lines]))
+    result = run("cluster", "edges.txt", "-k", 5, "-o", "labels.parquet")
+    assert result.exit_code == 0
+    assert "normalised cut" in result.stdout
+    assert "comment lines skipped: 1" in result.stderr
+    ids, labels = read_labels(tmp_path / "labels.parquet")
+    planted = truth[[int(node[1:]) for node in ids]]
+    together = sum(np.bincount(planted[labels == j]).max() for j in range(5))
+    assert together > 0.95 * labels.size
+
+
+def test_cluster_repeats_for_a_seed_and_prints_json(run, planted, tmp_path):
+    result = run("cluster", planted, "-k", 6, "-o", "a.npy", "--json", "--seed", 5, "--coreset-size", 0.5)
+    assert result.exit_code == 0
+    data = json.loads(result.stdout)
+    assert (data["nodes"], data["clusters"], sum(data["sizes"])) == (3000, 6, 3000)
+    assert data["settings"]["coreset_size"] == 1500
+    assert 0 < data["normalized_cut"] < 0.5
+    assert len(data["conductances"]) == 6
+    run("cluster", planted, "-k", 6, "-o", "b.npy", "--quiet", "--seed", 5, "--coreset-size", 0.5, "-j", 1)
+    np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), np.load(tmp_path / "b.npy"))
+
+
+def test_quiet_says_nothing(run, planted):
+    result = run("cluster", planted, "-k", 3, "-o", "a.csv", "--quiet")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_labels_to_stdout(run, planted):
+    result = run("cluster", planted, "-k", 3, "-o", "-", "--quiet")
+    rows = [line.split("\t") for line in result.stdout.splitlines()]
+    assert [int(node) for node, _ in rows] == list(range(3000))
+    assert {int(label) for _, label in rows} == {0, 1, 2}
+
+
+def test_labels_that_are_not_kept_are_mentioned(run, planted):
+    assert "the labels were not saved" in run("cluster", planted, "-k", 3).stderr
+
+
+def test_any_parameter_can_be_set(run, planted):
+    result = run("cluster", planted, "-k", 3, "--set", "coreset_size=500", "--set", "eigen_solver=arpack", "--json", "-q")
+    assert json.loads(result.stdout)["settings"]["coreset_size"] == 500
+    assert json.loads(result.stdout)["settings"]["eigen_solver"] == "arpack"
+
+
+@pytest.mark.parametrize("target", ["h.store", "h.parquet", "h.csv.gz", "h.mtx", "h.graph", "h.npz", "h.txt"])
+def test_convert_to_any_format(run, planted, tmp_path, target):
+    result = run("convert", planted, target)
+    assert result.exit_code == 0, result.stderr
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == sorted(["g.store", "truth.csv", target])
+    first, second = read_graph(tmp_path / planted), read_graph(tmp_path / target)
+    assert second.n_entries == first.n_entries
+    assert run("convert", planted, target).exit_code == 1
+    assert run("convert", planted, target, "--force").exit_code == 0
+
+
+def test_convert_reports_what_was_merged(run, tmp_path):
+    (tmp_path / "e.txt").write_text("1 2 1\n2 1 1\n2 2 1\n3 1 0\n")
+    result = run("convert", "e.txt", "e.store", "--json", "--memory", "100MB")
+    data = json.loads(result.stdout)
+    assert (data["edges_read"], data["edges"], data["merged"], data["loops"], data["zeros"]) == (4, 2, 1, 1, 1)
+    assert "repeated edges merged: 1" in result.stderr
+    assert GraphStore.open(tmp_path / "e.store").graph.weights.tolist() == [2.0, 2.0, 1.0]
+    data = json.loads(run("convert", "e.txt", "f.store", "--json", "--duplicates", "max", "--drop-loops").stdout)
+    assert (data["loops_dropped"], data["weighted"]) == (1, False)
+
+
+def test_info(run, planted):
+    result = run("info", planted, "-k", 6, "--verify")
+    assert result.exit_code == 0
+    for word in ("3,000", "components", "median", "memory", "coreset_size"):
+        assert word in result.stdout
+    data = json.loads(run("info", planted, "--json", "--no-components").stdout)
+    assert "components" not in data
+    assert data["edges"] == GraphStore.open(planted).n_entries // 2
+
+
+def test_evaluate(run, planted, tmp_path):
+    run("cluster", planted, "-k", 6, "-o", "labels.csv", "-q")
+    data = json.loads(run("evaluate", planted, "labels.csv", "truth.csv", "--json").stdout)
+    assert data["ari"] > 0.9
+    assert data["compared"] == 3000
+    perfect = json.loads(run("evaluate", planted, "truth.csv", "truth.csv", "--json").stdout)
+    assert perfect["ari"] == perfect["nmi"] == 1.0
+    lines = (tmp_path / "labels.csv").read_text().splitlines()
+    (tmp_path / "short.csv").write_text("\n".join(lines[:-1]))
+    result = run("evaluate", planted, "short.csv")
+    assert result.exit_code == 1
+    assert "short.csv has no label for 1 of 3000 nodes, the first is node 2999" in result.stderr
+    assert run("evaluate", planted, "labels.csv", "short.csv").exit_code == 0
+
+
+@pytest.mark.parametrize("target", ["p.store", "p.parquet", "p.txt"])
+def test_generated_graphs_are_those_of_the_library(run, tmp_path, target):
+    result = run(
+        "generate", "planted", "--nodes", 5000, "-k", 7, "--sizes", "powerlaw", "--seed", 3, "-o", target, "--truth", "t.npy"
+    )
+    assert result.exit_code == 0, result.stderr
+    matrix, labels = make_degree_corrected_sbm(5000, 7, sizes="powerlaw", random_state=3)
+    graph = read_graph(tmp_path / target)
+    ids = np.arange(5000) if graph.node_ids is None else graph.node_ids
+    assert abs(graph.adjacency - matrix[ids][:, ids]).sum() == 0
+    assert graph.n_entries == matrix.nnz
+    np.testing.assert_array_equal(np.load(tmp_path / "t.npy"), labels)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("nonsense",),
+        ("demo", "--seed", "x"),
+        ("demo", "--seed", "-1"),
+        ("cluster", "g.txt"),
+        ("cluster", "g.txt", "-k", "0"),
+        ("cluster", "g.txt", "-k", "2", "--coreset-size", "many"),
+        ("cluster", "g.txt", "-k", "2", "--set", "nonsense=1"),
+        ("cluster", "g.txt", "-k", "2", "--delimiter", "ab"),
+        ("convert", "g.txt", "g.store", "--memory", "lots"),
+        ("info", "g.txt", "--ids", "float"),
+        ("info", "g.txt", "--verify"),
+    ],
+)
+def test_misuse_ends_with_2(run, tmp_path, arguments):
+    (tmp_path / "g.txt").write_text("1 2\n")
     result = run(*arguments)
     assert result.exit_code == 2
     assert result.stdout == ""
     assert "Usage" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("cluster", "none.txt", "-k", "2"), "there is no file none.txt"),
+        (("cluster", "bad.txt", "-k", "2"), "bad.txt, line 2: expected 2 columns as in the first line, found 1: '3'"),
+        (("cluster", "g.txt", "-k", "9"), "n_clusters=9 is more than n_samples=2"),
+        (("cluster", "g.txt", "-k", "2", "-o", "x.xyz"), "cannot tell the format of x.xyz"),
+        (("cluster", "g.txt", "-k", "2", "-o", "none/x.csv"), "there is no folder none"),
+        (("convert", "bad.txt", "b.store"), "bad.txt, line 2"),
+        (("convert", "g.txt", "g.txt"), "g.txt exists already"),
+        (("evaluate", "g.txt", "bad.txt"), "bad.txt: is not a complete labels file"),
+        (("info", "."), ". is a directory without graph.json"),
+    ],
+)
+def test_failure_is_one_sentence_and_ends_with_1(run, tmp_path, arguments, message):
+    (tmp_path / "g.txt").write_text("1 2\n")
+    (tmp_path / "bad.txt").write_text("1 2\n3\n")
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    *progress, line = result.stderr.splitlines()
+    assert line.startswith("corecut: error: ")
+    assert message in line
+    assert not any("error" in earlier for earlier in progress)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.txt", "g.txt"]
+
+
+@pytest.mark.parametrize("command", ["cluster", "convert", "info", "evaluate", "demo", "generate planted"])
+def test_help_explains_every_option(run, command):
+    result = run(*command.split(), "--help")
+    assert result.exit_code == 0
+    assert "Usage" in result.stdout
+    if command not in ("demo",):
+        assert f"Example: corecut {command}" in result.stdout

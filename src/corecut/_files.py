@@ -136,7 +136,7 @@ def _alive(process: str) -> bool:
     """Whether a process of this number runs; True when in doubt."""
     try:
         os.kill(int(process), 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except (ValueError, OSError):
         return True

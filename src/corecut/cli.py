@@ -1,22 +1,73 @@
-"""The command line: `corecut demo` and `corecut --version`.
+"""The command line. Each command lives in a module of `commands`; here they are gathered, and errors become messages.
 
-Results go to stdout, progress and messages to stderr. Heavy packages are imported by the command that needs them.
+Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 misuse.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+import signal
+import sys
+import warnings
+from types import FrameType
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from corecut import __version__
+from corecut.commands import generate
+from corecut.commands.cluster import cluster
+from corecut.commands.convert import convert
+from corecut.commands.demo import demo
+from corecut.commands.evaluate import evaluate
+from corecut.commands.info import info
 
-app = typer.Typer(no_args_is_help=True, help="Coreset spectral clustering of large graphs.")
+
+class _Commands(TyperGroup):
+    """Turns what can go wrong with files, input and memory into one sentence and exit code 1; bugs keep their traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            try:
+                return super().invoke(ctx)
+            except BrokenPipeError:
+                raise
+            except MemoryError as error:
+                _fail(f"there is not enough memory ({error})" if str(error) else "there is not enough memory")
+            except (ValueError, TypeError, OSError) as error:
+                _fail(str(error) or type(error).__name__)
+
+
+app = typer.Typer(
+    cls=_Commands, no_args_is_help=True, help="Coreset spectral clustering of large graphs.", pretty_exceptions_enable=False
+)
+app.command()(cluster)
+app.command()(convert)
+app.command()(info)
+app.command()(evaluate)
+app.command()(demo)
+app.add_typer(generate.app, name="generate")
 
 
 def main() -> None:
     """Run the command line."""
+    # Told to stop, clean up like after Ctrl-C: temporary files go away.
+    signal.signal(signal.SIGTERM, _stop)
     app()
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
+
+
+def _fail(message: str) -> None:
+    typer.echo(f"corecut: error: {message}", err=True)
+    raise typer.Exit(1)
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"corecut: warning: {message}", file=sys.stderr)
 
 
 def _show_version(wanted: bool) -> None:
@@ -32,33 +83,3 @@ def _common(
     ] = False,
 ) -> None:
     """Take the options that come before the command's name; --version has done its work when this runs."""
-
-
-@app.command()
-def demo(seed: Annotated[int, typer.Option(min=0, help="Seed of the graph and of the clustering.")] = 0) -> None:
-    """Generate a graph with planted clusters, cluster it, and compare with the truth."""
-    import numpy as np
-    from rich.console import Console
-    from rich.table import Table
-    from sklearn.metrics import adjusted_rand_score
-
-    from corecut._progress import Stages
-    from corecut.datasets import make_sbm
-    from corecut.estimators import CoresetSpectralClustering
-
-    k = 20
-    clock = Stages()
-    with clock("generate"):
-        graph, truth = make_sbm(500, k, 0.1, 0.001, random_state=seed)
-    model = CoresetSpectralClustering(n_clusters=k, random_state=seed, verbose=1).fit(graph)
-    sizes = np.bincount(model.labels_, minlength=k)
-
-    table = Table("", "", title="corecut demo", show_header=False)
-    table.add_row("graph", f"{graph.shape[0]:,} nodes, {graph.nnz // 2:,} edges, {k} planted clusters")
-    table.add_row("coreset", f"{model.coreset_indices_.size:,} nodes")
-    for name, seconds in (clock.timings | model.timings_).items():
-        table.add_row(f"  {name}", f"{1000 * seconds:,.1f} ms")
-    table.add_row("normalised cut", f"{model.normalized_cut_:.4f} (mean conductance)")
-    table.add_row("cluster sizes", f"{sizes.min():,} to {sizes.max():,}")
-    table.add_row("ARI", f"{adjusted_rand_score(truth, model.labels_):.4f} against the planted clusters")
-    Console().print(table)

@@ -31,7 +31,7 @@ Progress = Callable[[str, int, int], None]
 # Bytes a row costs while its bucket is built: borders, next free place, length, degree, diagonal.
 _ROW_BYTES = 48
 # Under this much room a bucket is too small to be worth a file.
-_LEAST_ROOM = 16 << 20
+_LEAST_ROOM = 4 << 20
 _MOST_BUCKETS = 256
 _WIDE = 2**31
 

@@ -99,8 +99,8 @@ def read_labels(path: str | Path) -> tuple[AnyArray | None, IntArray]:
     return (columns[0] if len(columns) > 1 else None), _as_labels(columns[-1])
 
 
-def align_labels(ids: AnyArray | None, labels: IntArray, node_ids: AnyArray | None, n_nodes: int, name: str) -> IntArray:
-    """Return one label per node of a graph, -1 for nodes that the file does not name."""
+def align_labels(ids: AnyArray | None, labels: IntArray, node_ids: AnyArray | None, *, n_nodes: int, name: str) -> IntArray:
+    """Return one label per node of a graph, -1 for nodes that the file does not name; nodes of other graphs are left out."""
     if ids is None:
         if labels.size != n_nodes:
             raise ValueError(f"{name} holds {labels.size} labels without ids, the graph has {n_nodes} nodes")
@@ -113,9 +113,10 @@ def align_labels(ids: AnyArray | None, labels: IntArray, node_ids: AnyArray | No
         numbers = np.searchsorted(known, ids)
         numbers[numbers == n_nodes] = 0
         numbers[known[numbers] != ids] = -1
-    strange = np.flatnonzero(numbers < 0)
-    if strange.size:
-        raise ValueError(f"{name} names node {ids[strange[0]]!s} and {strange.size - 1} others that the graph does not have")
+    own = numbers >= 0
+    if not own.any():
+        raise ValueError(f"{name} names no node of the graph; its first is {ids[0]!s}, the graph's first is {known[0]!s}")
+    numbers, labels = numbers[own], labels[own]
     order = np.sort(numbers)
     if (order[1:] == order[:-1]).any():
         twice = int(order[1:][order[1:] == order[:-1]][0])

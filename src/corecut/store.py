@@ -313,6 +313,17 @@ class _ArrayFile:
         self.path.unlink()
 
 
+@contextmanager
+def scratch_store(target: Path) -> Iterator[Path]:
+    """Give the name of a store beside `target` that is removed in the end, and by the next run if this one is killed."""
+    place = target.with_name(f".{target.name}.scratch.store")
+    try:
+        yield place
+    finally:
+        if place.exists():
+            _remove_store(place)
+
+
 def _remove_store(folder: Path) -> None:
     """Remove a store and nothing else: the description first, so that what is left is no store."""
     (folder / "graph.json").unlink(missing_ok=True)

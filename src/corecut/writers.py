@@ -52,7 +52,7 @@ def write_graph(graph: Graph, path: str | Path, *, overwrite: bool = False) -> N
     file = Path(path)
     check_graph_path(file, overwrite=overwrite)
     ending = ending_of(file)
-    if ending in _STORES:
+    if is_store_name(file):
         GraphStore.write(graph, file, overwrite=overwrite)
         return
     with atomic_file(file) as temporary:
@@ -80,6 +80,11 @@ def check_graph_path(path: str | Path, *, overwrite: bool) -> Path:
     if file.exists() and not overwrite:
         raise FileExistsError(f"{file} exists already; choose another name, or allow to overwrite it")
     return file
+
+
+def is_store_name(path: str | Path) -> bool:
+    """Whether a name means a graph store."""
+    return ending_of(Path(path)) in _STORES
 
 
 def row_blocks(graph: Graph) -> Iterator[tuple[int, int]]:

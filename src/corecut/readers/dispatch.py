@@ -311,7 +311,7 @@ def _block_bytes(spool: EdgeSpool) -> int:
 def _disk_needed(file: Path, kind: Format, memory: int) -> int:
     """Estimate the bytes on disk that a conversion takes at its peak, from the file's size and its first lines."""
     if kind == "parquet":
-        edges = int(ParquetReader(file).size)
+        edges = ParquetReader(file).n_rows
     else:
         start = read_start(file)
         # Text of numbers packs about fourfold.

@@ -22,7 +22,6 @@ from corecut.readers.names import NameTable
 from corecut.readers.streams import LineBlocks
 
 _SNIFFED_LINES = 200
-_SNIFFED_BYTES = 1 << 18
 
 
 class EdgeListReader:
@@ -58,6 +57,9 @@ class EdgeListReader:
         with self._lines:
             for line, raw in self._lines:
                 block = raw.removeprefix(b"\xef\xbb\xbf") if line == 1 else raw
+                if b"\0" in block:
+                    number = line + block.count(b"\n", 0, block.index(b"\0"))
+                    raise GraphFileError(f"{self.path}, line {number}: holds bytes that are no text; is this an edge list?")
                 if layout is None:
                     layout = self._start(block, line)
                     if layout is None:
@@ -75,9 +77,6 @@ class EdgeListReader:
 
     def _start(self, block: bytes, line: int) -> Layout | None:
         """Find the layout from the first lines; None while there are only comments."""
-        if b"\0" in block[:_SNIFFED_BYTES]:
-            number = line + block[: block.index(b"\0")].count(b"\n")
-            raise GraphFileError(f"{self.path}, line {number}: holds bytes that are no text; is this an edge list?")
         comments = tuple(self.options.comments)
         lines: list[str] = []
         at = 0

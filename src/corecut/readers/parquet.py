@@ -26,12 +26,13 @@ class ParquetReader:
         self.path = path
         self.options = options or EdgeOptions()
         self.comments = 0
-        self.done = 0
+        self.size = path.stat().st_size
+        self._row = 0
         try:
             self._file = pq.ParquetFile(path)
         except (pa.ArrowException, OSError) as error:
             raise GraphFileError(f"{path}: is not a complete Parquet file ({_first_line(error)})") from None
-        self.size = self._file.metadata.num_rows
+        self.n_rows = int(self._file.metadata.num_rows)
         schema = self._file.schema_arrow
         self._columns = self._choose(schema.names)
         types = [schema.field(name).type for name in self._columns[:2]]
@@ -42,25 +43,31 @@ class ParquetReader:
         as_text = any(text) or self.options.ids == "text"
         self.names = NameTable() if as_text else None
 
+    @property
+    def done(self) -> int:
+        """Bytes of the file read so far, about."""
+        return self.size * self._row // max(self.n_rows, 1)
+
     def blocks(self) -> Iterator[tuple[AnyArray, AnyArray, FloatArray | None]]:
         """Give sources, targets and weights, batch by batch."""
-        if self.size == 0:
+        if self.n_rows == 0:
             raise GraphFileError(f"{self.path}: there is no edge in this file")
         with self._file:
             try:
                 for batch in self._file.iter_batches(_BATCH_ROWS, columns=self._columns):
-                    yield self._block(batch)
-                    self.done += batch.num_rows
+                    block = self._block(batch)
+                    self._row += batch.num_rows
+                    yield block
             except (pa.ArrowException, OSError) as error:
                 if isinstance(error, GraphFileError):
                     raise
-                raise GraphFileError(f"{self.path}, behind row {self.done}: is damaged ({_first_line(error)})") from None
+                raise GraphFileError(f"{self.path}, behind row {self._row}: is damaged ({_first_line(error)})") from None
 
     def _block(self, batch: pa.RecordBatch) -> tuple[AnyArray, AnyArray, FloatArray | None]:
         for name in self._columns:
             column = batch.column(name)
             if column.null_count:
-                row = self.done + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+                row = self._row + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
                 raise GraphFileError(f"{self.path}, row {row}: column {name!r} has no value")
         weight: FloatArray | None = None
         if len(self._columns) > 2:
@@ -73,7 +80,7 @@ class ParquetReader:
             return source.cast(pa.int64()).to_numpy(), target.cast(pa.int64()).to_numpy(), weight
         except pa.ArrowInvalid:
             raise GraphFileError(
-                f'{self.path}, in the rows from {self.done} on: an id does not fit in 64 bits; read ids as "text"'
+                f'{self.path}, in the rows from {self._row} on: an id does not fit in 64 bits; read ids as "text"'
             ) from None
 
     def _weights(self, column: pa.Array) -> FloatArray:
@@ -83,7 +90,7 @@ class ParquetReader:
         bad = ~np.isfinite(weight) | (weight < 0)
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
-            raise GraphFileError(f"{self.path}, row {self.done + row}: weight {weight[row]:g} is negative or not finite")
+            raise GraphFileError(f"{self.path}, row {self._row + row}: weight {weight[row]:g} is negative or not finite")
         return weight
 
     def _choose(self, names: list[str]) -> list[str]:

@@ -1,0 +1,156 @@
+"""`corecut cluster`: from a file of edges to a file of labels."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from corecut._progress import Stages
+from corecut._typing import FloatArray, IntArray
+from corecut.commands.options import GraphPath, Jobs, Reading, Seed, reading, shared
+from corecut.commands.screen import Screen, screen
+from corecut.labels import check_labels_path, write_labels
+
+if TYPE_CHECKING:
+    from corecut.estimators import CoresetSpectralClustering
+
+
+def coreset_size_option(text: str) -> int | float | str:
+    """Return a coreset size: a count, a fraction or "auto"."""
+    if text == "auto":
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        fraction = float(text)
+    except ValueError:
+        fraction = 0.0
+    if not 0 < fraction <= 1:
+        raise typer.BadParameter(f"{text!r} is not a count, a fraction in (0, 1] or auto")
+    return fraction
+
+
+@shared(reading=reading, screen=screen)
+def cluster(
+    graph: GraphPath,
+    *,
+    clusters: Annotated[int, typer.Option("--clusters", "-k", min=1, help="Number of clusters.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Labels file: .parquet, .csv, .tsv (also .gz, .zst, .bz2) or .npy; - for TSV on stdout."
+        ),
+    ] = None,
+    seed: Seed = 0,
+    coreset_size: Annotated[
+        str,
+        typer.Option(callback=lambda text: coreset_size_option(str(text)), help="Coreset nodes: a count, a fraction, or auto."),
+    ] = "auto",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Any parameter of CoresetSpectralClustering; may be repeated."),
+    ] = None,
+    jobs: Jobs = None,
+    reading: Reading,
+    screen: Screen,
+) -> None:
+    """Cluster a graph by normalised cut and write the cluster of every node.
+
+    Example: corecut cluster friends.txt -k 50 -o labels.parquet
+    """
+    from corecut.estimators import CoresetSpectralClustering
+
+    to_stdout = output is not None and str(output) == "-"
+    if output is not None and not to_stdout:
+        check_labels_path(output)
+    chosen = estimator_parameters(settings or [])
+    clock = Stages()
+    with clock("read"):
+        loaded, _ = reading.load(graph, screen, jobs)
+    parameters: dict[str, Any] = {"coreset_size": coreset_size, "random_state": seed, "n_jobs": jobs}
+    parameters |= {"verbose": not screen.quiet} | chosen
+    model = CoresetSpectralClustering(n_clusters=clusters, **parameters).fit(loaded)
+    if to_stdout:
+        ids = range(loaded.n_nodes) if loaded.node_ids is None else loaded.node_ids.tolist()
+        sys.stdout.writelines(f"{node}\t{label}\n" for node, label in zip(ids, model.labels_.tolist(), strict=True))
+        return
+    if output is not None:
+        with clock("write"):
+            write_labels(output, model.labels_, loaded.node_ids)
+    with clock("metrics"):
+        cuts = model.conductances_
+    before = {"read": clock.timings.pop("read")}
+    times = before | {name: seconds for name, seconds in model.timings_.items() if name != "graph"} | clock.timings
+    sizes = np.bincount(model.labels_, minlength=clusters)
+    rows = [("graph", f"{loaded.n_nodes:,} nodes, {loaded.n_entries // 2:,} edges")]
+    rows += summary_rows(model, times, sizes, cuts)
+    if output is not None:
+        rows.append(("labels", str(output)))
+    data = {"nodes": loaded.n_nodes, "entries": loaded.n_entries, **summary_data(model, times, sizes, cuts)}
+    screen.show("corecut cluster", rows, data | {"labels": None if output is None else str(output)})
+    if output is None:
+        screen.say("the labels were not saved; add -o labels.parquet (or .csv, .tsv, .npy) to keep them")
+
+
+def estimator_parameters(settings: list[str]) -> dict[str, Any]:
+    """Return the parameters that `--set NAME=VALUE` names; values are Python literals or plain words."""
+    from corecut.estimators import CoresetSpectralClustering
+
+    known = CoresetSpectralClustering().get_params()
+    found = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or name not in known or name == "n_clusters":
+            raise typer.BadParameter(
+                f"{setting!r}: expected NAME=VALUE with NAME one of {', '.join(sorted(known))}", param_hint="--set"
+            )
+        try:
+            found[name] = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            found[name] = text
+    return found
+
+
+def chosen_settings(model: CoresetSpectralClustering) -> dict[str, Any]:
+    """Return what the run settled on: the values that every "auto" took."""
+    names = [name for name in model.get_params() if hasattr(model, f"{name}_")]
+    return {name: getattr(model, f"{name}_") for name in names}
+
+
+def summary_rows(
+    model: CoresetSpectralClustering, times: dict[str, float], sizes: IntArray, cuts: FloatArray
+) -> list[tuple[str, str]]:
+    """Return the rows of the small table at the end of a run."""
+    order = np.sort(sizes)[::-1]
+    settings = ", ".join(f"{name} {_short(value)}" for name, value in chosen_settings(model).items())
+    some = ", ".join(f"{size:,}" for size in order[:3]) + (f" ... {order[-1]:,}" if order.size > 3 else "")
+    rows = [("settings", settings), ("clusters", f"{sizes.size:,}: {some} nodes")]
+    rows.append(("normalised cut", f"{cuts.mean():.4f} (mean conductance; best {cuts.min():.4f}, worst {cuts.max():.4f})"))
+    rows += [(f"  {name}", f"{seconds:,.3f} s") for name, seconds in times.items()]
+    rows.append(("total", f"{sum(times.values()):,.3f} s"))
+    return rows
+
+
+def summary_data(
+    model: CoresetSpectralClustering, times: dict[str, float], sizes: IntArray, cuts: FloatArray
+) -> dict[str, Any]:
+    """Return the same facts for machines."""
+    return {
+        "clusters": int(sizes.size),
+        "settings": chosen_settings(model),
+        "normalized_cut": float(cuts.mean()),
+        "conductances": cuts,
+        "sizes": sizes,
+        "seconds": times,
+    }
+
+
+def _short(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,120 @@
+"""`corecut generate`: test graphs of any size, whose clusters are known."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from enum import StrEnum
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated
+
+import typer
+
+from corecut._files import parse_size, require_free_space, show_size
+from corecut._validation import thread_count
+from corecut.commands.options import Force, Jobs, Memory, Seed, shared
+from corecut.commands.screen import Screen, screen
+from corecut.datasets import PlantedLaw
+from corecut.edges import EdgeSpool, Progress, assemble
+from corecut.labels import check_labels_path, write_labels
+from corecut.store import GraphStore, StoreWriter, scratch_store
+from corecut.writers import check_graph_path, is_store_name, write_graph
+
+app = typer.Typer(no_args_is_help=True, help="Generate test graphs whose clusters are known.")
+
+
+class _Sizes(StrEnum):
+    EQUAL = "equal"
+    POWERLAW = "powerlaw"
+
+
+@app.command()
+@shared(screen=screen)
+def planted(
+    *,
+    nodes: Annotated[int, typer.Option(min=2, help="Number of nodes.")],
+    clusters: Annotated[int, typer.Option("--clusters", "-k", min=1, help="Number of clusters.")],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="Graph store (name ending in .store or nothing) or file, format by its ending."),
+    ],
+    mean_degree: Annotated[float, typer.Option(help="Expected mean degree.")] = 16.0,
+    mixing: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Share of the edges whose other end comes from the whole graph.")
+    ] = 0.2,
+    degree_exponent: Annotated[float, typer.Option(help="Exponent of the power law of the degrees.")] = 2.5,
+    sizes: Annotated[_Sizes, typer.Option(help="Sizes of the clusters.")] = _Sizes.EQUAL,
+    truth: Annotated[Path | None, typer.Option(help="Write the planted cluster of every node to this labels file.")] = None,
+    seed: Seed = 0,
+    memory: Memory = "2GB",
+    force: Force = False,
+    jobs: Jobs = None,
+    screen: Screen,
+) -> None:
+    """Generate a graph with planted clusters and power-law degrees, in pieces, so that it need not fit in memory.
+
+    The graph is that of corecut.make_degree_corrected_sbm with the same numbers and seed.
+
+    Example: corecut generate planted --nodes 1000000 --mean-degree 20 -k 100 -o test.store --truth truth.parquet
+    """
+    check_graph_path(output, overwrite=force)
+    if truth is not None:
+        check_labels_path(truth)
+    begin = perf_counter()
+    law = PlantedLaw.of(
+        nodes,
+        clusters,
+        mean_degree=mean_degree,
+        mixing=mixing,
+        degree_exponent=degree_exponent,
+        sizes=sizes.value,
+        random_state=seed,
+    )
+    with screen.progress() as progress:
+        direct = is_store_name(output)
+        with nullcontext(output) if direct else scratch_store(output) as place:
+            store = planted_store(law, place, memory=memory, overwrite=force or not direct, jobs=jobs, progress=progress)
+            if not direct:
+                write_graph(store.graph, output, overwrite=force)
+    size = store.n_bytes if direct else output.stat().st_size
+    if truth is not None:
+        write_labels(truth, law.labels)
+    seconds = perf_counter() - begin
+    rows = [
+        ("graph", f"{store.n_nodes:,} nodes, {store.n_entries // 2:,} edges, {clusters:,} clusters"),
+        ("written", f"{output} ({show_size(size)})" + ("" if truth is None else f", {truth}")),
+        ("time", f"{seconds:.2f} s"),
+    ]
+    data = {"nodes": store.n_nodes, "edges": store.n_entries // 2, "clusters": clusters, "target": str(output), "bytes": size}
+    screen.show("corecut generate planted", rows, data | {"seconds": seconds})
+
+
+def planted_store(
+    law: PlantedLaw,
+    path: Path,
+    *,
+    memory: str | int = "2GB",
+    overwrite: bool = False,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> GraphStore:
+    """Make the store of a planted graph without ever holding all its edges."""
+    bound = parse_size(memory)
+    with StoreWriter.create(path, overwrite=overwrite) as writer:
+        store, temporary = 8 * law.draws, 24 * law.draws
+        require_free_space(
+            writer.folder, int(store if store <= bound // 4 else temporary), "the store with its temporary files"
+        )
+        spool = EdgeSpool(folder=writer.folder, memory=bound)
+        try:
+            for source, target in law.edges(n_jobs=jobs):
+                spool.add(source, target)
+                if progress:
+                    progress("drawing", min(spool.report.edges_read, int(law.draws)), int(law.draws) + 1)
+            if progress:
+                progress("drawing", int(law.draws) + 1, int(law.draws) + 1)
+            assemble(spool, writer, n_nodes=law.n_nodes, threads=thread_count(jobs), progress=progress)
+        finally:
+            spool.close()
+        writer.finish(None)
+    return GraphStore.open(path)

@@ -1,0 +1,172 @@
+"""Options that several commands share, declared once.
+
+A provider is a function whose parameters are options and whose result is one object. `shared` gives a command the options of
+its providers in addition to its own, and calls it with their results.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from corecut._files import parse_size
+from corecut.commands.screen import Screen
+from corecut.edges import EdgeReport, EdgeRules
+from corecut.graph import Graph
+from corecut.readers.dispatch import load_graph
+from corecut.readers.layout import EdgeOptions
+
+_PANEL = "Reading the graph"
+
+
+def shared(**providers: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of `providers`; each result becomes the argument of the provider's name."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command, eval_str=True)
+        parameters = [p for p in own.parameters.values() if p.name not in providers]
+        taken = {name: inspect.signature(provider, eval_str=True).parameters for name, provider in providers.items()}
+        parameters += [p for options in taken.values() for p in options.values()]
+
+        @wraps(command)
+        def run(**values: Any) -> None:
+            made = {name: providers[name](**{p: values.pop(p) for p in options}) for name, options in taken.items()}
+            command(**values, **made)
+
+        del run.__wrapped__
+        parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+        run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {p.name: p.annotation for p in parameters}
+        return run
+
+    return decorate
+
+
+class _Format(StrEnum):
+    EDGELIST = "edgelist"
+    MATRIX_MARKET = "matrix_market"
+    METIS = "metis"
+    NPZ = "npz"
+    PARQUET = "parquet"
+    STORE = "store"
+
+
+class _Ids(StrEnum):
+    INTEGER = "integer"
+    TEXT = "text"
+
+
+class _Duplicates(StrEnum):
+    AUTO = "auto"
+    SUM = "sum"
+    MAX = "max"
+    UNIT = "unit"
+
+
+class _Symmetrize(StrEnum):
+    MEAN = "mean"
+    MAX = "max"
+    MIN = "min"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read a graph."""
+
+    arguments: dict[str, Any]
+
+    def load(self, path: Path, screen: Screen, jobs: int | None = None) -> tuple[Graph, EdgeReport]:
+        """Read a graph and tell what was merged."""
+        with screen.progress() as progress:
+            graph, report = load_graph(path, **self.arguments, n_jobs=jobs, progress=progress)
+        screen.tell(report)
+        return graph, report
+
+
+def reading(
+    *,
+    format: Annotated[
+        _Format | None, typer.Option(help="Format; found by content and name by default.", rich_help_panel=_PANEL)
+    ] = None,
+    delimiter: Annotated[
+        str | None,
+        typer.Option(help="Column delimiter of an edge list; '' for any blanks, '\\t' for a tab.", rich_help_panel=_PANEL),
+    ] = None,
+    header: Annotated[
+        bool | None,
+        typer.Option("--header/--no-header", help="Whether the first line names the columns.", rich_help_panel=_PANEL),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="Columns SOURCE,TARGET[,WEIGHT] by name, or by number from 0.", rich_help_panel=_PANEL),
+    ] = None,
+    weights: Annotated[
+        bool, typer.Option("--weights/--no-weights", help="Use the weight column.", rich_help_panel=_PANEL)
+    ] = True,
+    ids: Annotated[_Ids | None, typer.Option(help="What node ids are.", rich_help_panel=_PANEL)] = None,
+    comments: Annotated[str, typer.Option(help="Characters that begin a comment line.", rich_help_panel=_PANEL)] = "#%",
+    keep_ids: Annotated[
+        bool,
+        typer.Option(
+            "--keep-ids",
+            help="Ids are node numbers from 0; ids that do not occur are nodes without edges.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = False,
+    duplicates: Annotated[
+        _Duplicates,
+        typer.Option(
+            help="Weight of an edge that is listed more than once, in either direction: the sum, the largest, or 1. "
+            "auto: 1 in a list without weights, else the sum.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = _Duplicates.AUTO,
+    drop_loops: Annotated[bool, typer.Option("--drop-loops", help="Leave out self-loops.", rich_help_panel=_PANEL)] = False,
+    symmetrize: Annotated[
+        _Symmetrize | None, typer.Option(help="Make a directed matrix symmetric.", rich_help_panel=_PANEL)
+    ] = None,
+) -> Reading:
+    """Return how to read a graph, from the options that say so."""
+    wanted = None
+    if columns is not None:
+        wanted = tuple(int(part) if part.strip().isdigit() else part.strip() for part in columns.split(","))
+    try:
+        options = EdgeOptions(
+            "\t" if delimiter == "\\t" else delimiter, header, wanted, weights, ids.value if ids else None, comments
+        )
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    return Reading(
+        {
+            "format": format.value if format else None,
+            "options": options,
+            "rules": EdgeRules(duplicates.value, "drop" if drop_loops else "keep"),
+            "compact": not keep_ids,
+            "symmetrize": symmetrize.value if symmetrize else None,
+        }
+    )
+
+
+def size_option(text: str) -> str:
+    """Check an option that is a size."""
+    try:
+        parse_size(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    return text
+
+
+GraphPath = Annotated[Path, typer.Argument(metavar="GRAPH", help="Edge list, CSV, MatrixMarket, METIS, npz, Parquet or store.")]
+Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Number of threads; all cores by default.")]
+Memory = Annotated[
+    str, typer.Option(metavar="SIZE", callback=size_option, help="Stay within this much memory, for example 512MB or 2GB.")
+]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Replace what is there.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed; the same seed gives the same result.")]

@@ -1,0 +1,153 @@
+"""What the command line shows: progress and messages on stderr, results on stdout as a table or as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from corecut._files import show_size
+from corecut.edges import EdgeReport, Progress
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars, TaskID
+
+_SECONDS_BETWEEN_LINES = 5.0
+_WORTH_A_LINE = 0.1
+
+
+@dataclass(frozen=True)
+class Screen:
+    """Where a command's words go.
+
+    Attributes
+    ----------
+    as_json
+        Print the results as one JSON object instead of a table.
+    quiet
+        Show neither progress nor messages nor the table.
+    """
+
+    as_json: bool
+    quiet: bool
+
+    def say(self, text: str) -> None:
+        """Tell the user one sentence."""
+        if not self.quiet:
+            typer.echo(f"corecut: {text}", err=True)
+
+    def show(self, title: str, rows: list[tuple[str, str]], data: dict[str, Any]) -> None:
+        """Print a command's results: `rows` for people, or `data` for machines."""
+        if self.as_json:
+            typer.echo(json.dumps(data, default=_plain))
+            return
+        if self.quiet:
+            return
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(title=title, show_header=False, title_justify="left")
+        for name, value in rows:
+            table.add_row(name, value)
+        # A pipe has no width: long values must not be folded there.
+        Console(width=None if sys.stdout.isatty() else 120).print(table, markup=False, highlight=False)
+
+    @contextmanager
+    def progress(self) -> Iterator[Progress | None]:
+        """Give a function that shows how far the work is: bars on a terminal, plain lines elsewhere."""
+        if self.quiet:
+            yield None
+        elif sys.stderr.isatty():
+            bars = _bars()
+            with bars:
+                yield _BarDisplay(bars)
+        else:
+            yield _LineDisplay()
+
+    def tell(self, report: EdgeReport) -> None:
+        """Say what became of the edges that did not enter the graph as they were."""
+        facts = {
+            "repeated edges merged": report.merged,
+            "self-loops kept": report.loops,
+            "self-loops dropped": report.loops_dropped,
+            "edges of weight 0 dropped": report.zeros,
+            "comment lines skipped": report.comments,
+        }
+        told = [f"{text}: {count:,}" for text, count in facts.items() if count]
+        if told:
+            self.say("; ".join(told))
+
+
+def screen(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show neither progress nor messages nor the table.")] = False,
+) -> Screen:
+    """Return the screen for the options that every command has."""
+    return Screen(as_json, quiet)
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+def _rate(stage: str, per_second: float) -> str:
+    return f"{show_size(per_second)}/s" if stage == "reading" else f"{per_second / 1e6:.1f} M edges/s"
+
+
+class _BarDisplay:
+    """A bar for every stage."""
+
+    def __init__(self, bars: Bars) -> None:
+        self._bars = bars
+        self._tasks: dict[str, tuple[TaskID, float]] = {}
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        if stage not in self._tasks:
+            self._tasks[stage] = (self._bars.add_task(stage, total=total, rate=""), perf_counter())
+        task, since = self._tasks[stage]
+        passed = perf_counter() - since
+        self._bars.update(task, completed=done, total=total, rate=_rate(stage, done / passed) if passed > 0.5 else "")
+
+
+class _LineDisplay:
+    """A line for every stage that took a moment, and one every few seconds in between."""
+
+    def __init__(self) -> None:
+        self._stage = ""
+        self._since = self._last = perf_counter()
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        now = perf_counter()
+        if stage != self._stage:
+            self._stage, self._since, self._last = stage, now, now
+        passed = now - self._since
+        if done >= total:
+            if passed >= _WORTH_A_LINE:
+                typer.echo(f"corecut: {stage}: done in {passed:.1f} s", err=True)
+            self._stage = ""
+        elif now - self._last >= _SECONDS_BETWEEN_LINES:
+            self._last = now
+            left = passed * (total - done) / max(done, 1)
+            share = 100 * done // max(total, 1)
+            typer.echo(f"corecut: {stage}: {share} %, {_rate(stage, done / passed)}, {left:.0f} s left", err=True)
+
+
+def _bars() -> Bars:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rate]}", markup=False),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+    )

@@ -1,0 +1,119 @@
+"""Labels files: round trips in every format, files of others, and nothing half-written."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from corecut._files import GraphFileError, atomic_file
+from corecut.labels import align_labels, read_labels, write_labels
+
+LABELS = np.array([2, 0, 1, 1, 0], dtype=np.int32)
+IDS = {
+    "numbers": None,
+    "integers": np.array([5, 7, 10**12, 10**12 + 1, 2**62]),
+    "text": np.array(["a", "b c", "d,e", 'f"', "ü"], dtype=object),
+}
+
+
+@pytest.mark.parametrize("ids", IDS)
+@pytest.mark.parametrize("name", ["l.csv", "l.tsv", "l.txt", "l.parquet", "l.npy", "l.csv.gz", "l.tsv.zst", "l.csv.bz2"])
+def test_round_trip(tmp_path, ids, name):
+    write_labels(tmp_path / name, LABELS, IDS[ids])
+    found, labels = read_labels(tmp_path / name)
+    if name == "l.npy":
+        assert found is None
+    else:
+        assert found.tolist() == (list(range(5)) if IDS[ids] is None else IDS[ids].tolist())
+    np.testing.assert_array_equal(labels, LABELS)
+    np.testing.assert_array_equal(align_labels(found, labels, IDS[ids], n_nodes=5, name=name), LABELS)
+
+
+@pytest.mark.parametrize(
+    ("text", "ids", "labels"),
+    [
+        ("1\n0\n2\n", None, [1, 0, 2]),
+        ("# by METIS\n1\n0\n", None, [1, 0]),
+        ("label\n1\n0\n", None, [1, 0]),
+        ("7 1\n8 0\n", [7, 8], [1, 0]),
+        ("id,name_of,class\n7,x,red\n8,y,blue\n9,z,red\n", [7, 8, 9], [1, 0, 1]),
+        ("cluster;node\n4;a\n5;b\n", ["a", "b"], [4, 5]),
+        ("7,-1\n8,3\n", [7, 8], [-1, 3]),
+    ],
+)
+def test_files_of_others(tmp_path, text, ids, labels):
+    (tmp_path / "l.txt").write_text(text)
+    found = read_labels(tmp_path / "l.txt")
+    assert (None if found[0] is None else found[0].tolist()) == ids
+    assert found[1].tolist() == labels
+
+
+def test_order_and_strangers_do_not_matter():
+    labels = align_labels(np.array([9, 5, 70]), np.array([1, 2, 3]), np.array([5, 7, 9]), n_nodes=3, name="l")
+    assert labels.tolist() == [2, -1, 1]
+    mixed = align_labels(np.array(["9", "5"], dtype=object), np.array([1, 2]), np.array([5, 7, 9]), n_nodes=3, name="l")
+    assert mixed.tolist() == [2, -1, 1]
+
+
+@pytest.mark.parametrize(
+    ("ids", "labels", "message"),
+    [
+        (None, [1, 2], "holds 2 labels without ids, the graph has 3 nodes"),
+        ([1, 1], [0, 1], "more than one label for node 1"),
+        ([8, 9], [0, 1], "names no node of the graph"),
+    ],
+)
+def test_labels_that_do_not_fit(ids, labels, message):
+    with pytest.raises(ValueError, match=message):
+        align_labels(None if ids is None else np.array(ids), np.array(labels), None, n_nodes=3, name="l.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("l.csv", b"", "there is no label"),
+        ("l.csv", b"node,label\n1,2\n3\n", "not a complete labels file"),
+        ("l.parquet", b"PAR1", "not a complete labels file"),
+        ("l.npy", b"rubbish", "not a complete labels file"),
+    ],
+)
+def test_broken_files(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(GraphFileError, match=message):
+        read_labels(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["l", "l.xlsx", "l.npy.gz", "l.parquet.zst"])
+def test_endings_that_no_writer_knows(tmp_path, name):
+    with pytest.raises(ValueError, match="cannot tell the format"):
+        write_labels(tmp_path / name, LABELS)
+
+
+def test_places_that_cannot_be_written_to(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        write_labels(tmp_path / "none" / "l.csv", LABELS)
+    (tmp_path / "l.csv").mkdir()
+    with pytest.raises(IsADirectoryError, match="is a directory"):
+        write_labels(tmp_path / "l.csv", LABELS)
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path):
+    path = tmp_path / "l.csv"
+    path.write_text("old")
+
+    def fail() -> None:
+        with atomic_file(path) as temporary:
+            temporary.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert path.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["l.csv"]
+
+
+def test_leftovers_of_dead_writers_are_removed(tmp_path):
+    (tmp_path / ".l.csv.4194303999.ab.partial").write_text("dead")
+    (tmp_path / ".l.csv.1.ab.partial").write_text("process 1 lives")
+    write_labels(tmp_path / "l.csv", LABELS)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [".l.csv.1.ab.partial", "l.csv"]
