@@ -284,7 +284,7 @@ def machine() -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="corecut beside coreset-sc and scikit-learn")
-    parser.add_argument("--quick", action="store_true", help="smaller graphs, one repeat, within a minute")
+    parser.add_argument("--quick", action="store_true", help="smaller graphs, within a minute")
     parser.add_argument("--sbm", type=int, nargs="*", metavar="K", help="clusters of the block models (default 10 50 250)")
     parser.add_argument("--planted", type=int, nargs="*", metavar="K", help="k of the coresets (default 100 1000 5000 20000)")
     parser.add_argument("--repeats", type=int, help="runs of each measurement (default 3)")
@@ -295,7 +295,7 @@ def main() -> None:
         sys.exit("peak memory is measured through /proc: this benchmark runs on Linux only")
     sbm = options.sbm if options.sbm is not None else [10, 20] if options.quick else [10, 50, 250]
     planted = options.planted if options.planted is not None else [100, 2000] if options.quick else [100, 1000, 5000, 20000]
-    repeats = options.repeats or (1 if options.quick else 3)
+    repeats = options.repeats or 3
     limit = options.limit or (15.0 if options.quick else 180.0)
     about = machine()
     print(", ".join(f"{name} {value}" for name, value in about.items()))
