@@ -25,7 +25,7 @@ def run(monkeypatch, tmp_path):
 
 @pytest.fixture
 def planted(run):
-    """A planted graph on disk, with its truth."""
+    """Make a planted graph on disk, with its truth."""
     arguments = ("--nodes", 3000, "-k", 6, "--mean-degree", 20, "--mixing", 0.1, "-o", "g.store", "--truth", "truth.csv")
     assert run("generate", "planted", *arguments).exit_code == 0
     return "g.store"

@@ -1,4 +1,4 @@
-"""From edges to rows: the stated rule, against a dictionary; the same rows for any bound on memory and any number of threads."""
+"""From edges to rows: the stated rule, against a dictionary; the same rows for any bound on memory and any threads."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Collected:
 
 
 def twin(edges, duplicates: str, loops: str, weighted: bool) -> dict[tuple[int, int], float]:
-    """The rule as a dictionary: undirected edges, repeats merged, zeros left out."""
+    """Return the rule as a dictionary: undirected edges, repeats merged, zeros left out."""
     heap = defaultdict(list)
     for u, v, w in edges:
         if u != v or loops == "keep":

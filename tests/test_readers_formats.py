@@ -70,7 +70,7 @@ def test_matrix_market_as_scipy_writes_it(tmp_path_factory, seed, symmetric, fie
 def test_matrix_market_that_is_not_symmetric(tmp_path):
     path = tmp_path / "m.mtx"
     scipy.io.mmwrite(path, sp.coo_array(np.array([[0, 2.0], [0, 0]])), symmetry="general")
-    with pytest.raises(GraphFileError, match="m.mtx: the graph is not symmetric"):
+    with pytest.raises(GraphFileError, match="the graph is not symmetric"):
         read_graph(path)
     assert read_graph(path, symmetrize="max").weights.tolist() == [2.0, 2.0]
 

@@ -39,7 +39,7 @@ def edge_file(folder, rng, *, weighted=False, text=False, n=2_000, m=20_000):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("text", [False, True])
 @pytest.mark.parametrize("memory", ["1kB", "1GB"])
-def test_converted_and_read_graphs_are_the_same(tmp_path, monkeypatch, rng, weighted, text, memory):
+def test_converted_and_read_graphs_are_the_same(tmp_path, monkeypatch, rng, *, weighted, text, memory):
     monkeypatch.setattr(corecut.edges, "_LEAST_ROOM", 20_000)
     path = edge_file(tmp_path, rng, weighted=weighted, text=text)
     store, report = convert_graph(path, tmp_path / "g.store", memory=memory)
@@ -187,7 +187,7 @@ def test_an_existing_store_is_replaced_only_on_request(tmp_path, rng):
     assert convert_graph(path, tmp_path / "g.store", overwrite=True)[0].n_nodes == 2
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["edges.txt", "g.store"]
     (tmp_path / "folder").mkdir()
-    with pytest.raises(FileExistsError, match="exists already; choose another name$"):
+    with pytest.raises(FileExistsError, match=r"exists already; choose another name$"):
         convert_graph(path, tmp_path / "folder", overwrite=True)
 
 
