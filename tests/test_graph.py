@@ -193,7 +193,7 @@ def test_full_check_finds_a_single_asymmetric_entry(value: float) -> None:
     # Far more entries than the sample has, so that "sample" would hardly see it.
     graph, _ = problems.planted_graph(np.random.default_rng(5), [20_000], degree=10)
     x = 12_345
-    p = int(graph.indptr[x])
+    p = int(graph.indptr[x + 1]) - 1  # neither row is among the first
     y, backward = int(graph.indices[p]), float(graph.data[p])
     graph.data[p] = value
     if value == 0.0:
