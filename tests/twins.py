@@ -173,6 +173,11 @@ def conductances(A: Array, labels: Array, k: int) -> Array:
     return np.array([c / v if v > 0 else 1.0 for c, v in zip(cut, volume, strict=True)])
 
 
+def regularized_conductances(A: Array, labels: Array, k: int, regularization: float) -> Array:
+    """Return the conductances in the dense graph A + (τ/n)·11ᵀ, τ in units of the mean degree."""
+    return conductances(A + regularization * A.sum() / len(A) ** 2, labels, k)
+
+
 def modularity(A: Array, labels: Array, resolution: float = 1.0) -> float:
     """(1/vol) Σ_{x,y in one cluster} (A_xy - γ d_x d_y / vol)."""
     degrees = A.sum(axis=1)

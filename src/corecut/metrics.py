@@ -6,6 +6,9 @@ With d_x the degrees (a self-loop counts once), vol_j = Σ_{x∈j} d_x, assoc_j 
     modularity = Σ_j (assoc_j/vol - γ (vol_j/vol)²),
     kernel k-means cost = Σ_x w_x K_xx - Σ_j Σ_{x,y∈j} w_x w_y K_xy / W_j.
 
+Regularised by τ ≥ 0, conductance and normalised cut are those of A + (τ/n)·11ᵀ, which is never formed: with S_j nodes in
+cluster j, φ_j = 1 - (assoc_j + (τ/n)·S_j²) / (vol_j + τ·S_j). A crumb then has a conductance near 1, however clean its cut.
+
 Every one needs a single parallel pass over the edges and no copy of them.
 """
 
@@ -23,7 +26,9 @@ from corecut.graph import as_graph
 from corecut.kernel import KernelView
 
 
-def conductance(graph: Any, labels: Any, *, n_clusters: int | None = None, n_jobs: int | None = None) -> FloatArray:
+def conductance(
+    graph: Any, labels: Any, *, regularization: float = 0.0, n_clusters: int | None = None, n_jobs: int | None = None
+) -> FloatArray:
     """Return cut_j / vol_j of every cluster: 0 for a union of components, 1 for a cluster without inner edges.
 
     Parameters
@@ -32,6 +37,8 @@ def conductance(graph: Any, labels: Any, *, n_clusters: int | None = None, n_job
         A :class:`Graph` or anything it can be made from.
     labels
         Cluster of every node, 0..k-1.
+    regularization
+        τ in units of the mean degree: 0 for the plain conductance.
     n_clusters
         k, the largest label plus one by default. A cluster that is empty, or has no edge, counts as conductance 1: it is
         no cluster, and must not make a partition look better.
@@ -50,9 +57,15 @@ def conductance(graph: Any, labels: Any, *, n_clusters: int | None = None, n_job
     >>> conductance(path, [0, 0, 1, 1])
     array([0.33333333, 0.33333333])
     """
-    association, volume = _association(graph, labels, n_clusters, n_jobs)
+    per_node = check_real(regularization, "regularization")
+    association, volume, sizes = _cluster_totals(graph, labels, n_clusters, n_jobs)
     # Rounding must not turn a clean cut into a negative one.
     cut = np.maximum(volume - association, 0.0)
+    if per_node > 0:
+        n = sizes.sum()
+        tau = per_node * (volume.sum() / n)
+        cut += tau * sizes * (1.0 - sizes / n)
+        volume += tau * sizes
     return np.divide(cut, volume, out=np.ones_like(volume), where=volume > 0)
 
 
@@ -61,6 +74,7 @@ def normalized_cut(
     labels: Any,
     *,
     reduce: Literal["mean", "sum"] = "mean",
+    regularization: float = 0.0,
     n_clusters: int | None = None,
     n_jobs: int | None = None,
 ) -> float:
@@ -77,7 +91,7 @@ def normalized_cut(
     0.3333
     """
     check_option(reduce, "reduce", ("mean", "sum"))
-    values = conductance(graph, labels, n_clusters=n_clusters, n_jobs=n_jobs)
+    values = conductance(graph, labels, regularization=regularization, n_clusters=n_clusters, n_jobs=n_jobs)
     return float(values.mean() if reduce == "mean" else values.sum())
 
 
@@ -93,7 +107,7 @@ def modularity(graph: Any, labels: Any, *, resolution: float = 1.0, n_jobs: int 
     0.1667
     """
     gamma = check_real(resolution, "resolution")
-    association, volume = _association(graph, labels, None, n_jobs)
+    association, volume, _ = _cluster_totals(graph, labels, None, n_jobs)
     total = float(volume.sum())
     if total == 0:
         raise ValueError("modularity is not defined for a graph without edges")
@@ -183,9 +197,12 @@ def squared_distances(kernel: KernelView, centers: sp.csc_array) -> FloatArray:
     return distances
 
 
-def _association(graph: Any, labels: Any, n_clusters: int | None, n_jobs: int | None) -> tuple[FloatArray, FloatArray]:
-    """Return assoc_j and vol_j of every cluster."""
+def _cluster_totals(
+    graph: Any, labels: Any, n_clusters: int | None, n_jobs: int | None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return assoc_j, vol_j and the number of nodes S_j of every cluster."""
     checked_graph = as_graph(graph, n_jobs=n_jobs)
     checked, k = check_labels(labels, checked_graph.n_nodes, n_clusters=n_clusters)
     within = _core.within_cluster(checked_graph.matrix, checked, None, thread_count(n_jobs))
-    return cluster_sums(checked, within, k), cluster_sums(checked, checked_graph.degrees, k)
+    sizes = np.bincount(checked, minlength=k).astype(np.float64)
+    return cluster_sums(checked, within, k), cluster_sums(checked, checked_graph.degrees, k), sizes
