@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import secrets
@@ -9,6 +10,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO, cast
 
 try:
     import fcntl
@@ -70,6 +72,24 @@ def require_free_space(folder: Path, needed: int, purpose: str) -> None:
             f"{purpose} needs about {show_size(needed)} in {folder}, where {show_size(free)} are free; "
             "make room or choose another place"
         )
+
+
+@contextmanager
+def packed_stream(path: Path, name: Path) -> Iterator[BinaryIO]:
+    """Open `path` for writing, compressed as the ending of `name` says."""
+    import pyarrow as pa
+
+    packing = PACKED.get(name.suffix.lower())
+    with path.open("wb") as raw:
+        if packing == "gzip":
+            # Arrow packs at the slowest level; without name and time the same content gives the same file.
+            with gzip.GzipFile("", "wb", compresslevel=4, fileobj=raw, mtime=0) as stream:
+                yield cast(BinaryIO, stream)
+        elif packing:
+            with pa.CompressedOutputStream(pa.PythonFile(raw, "wb"), packing) as stream:
+                yield stream
+        else:
+            yield raw
 
 
 @contextmanager

@@ -16,7 +16,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
 from corecut import _core
-from corecut._files import PACKED, GraphFileError, atomic_file, ending_of
+from corecut._files import PACKED, GraphFileError, atomic_file, ending_of, packed_stream
 from corecut._typing import AnyArray, IntArray
 from corecut.readers.layout import is_integer, split_line
 from corecut.readers.streams import LineBlocks
@@ -63,8 +63,7 @@ def write_labels(path: str | Path, labels: AnyArray, node_ids: AnyArray | None =
                 _each_batch(writer.write_batch, labels, node_ids)
         else:
             delimiter = _DELIMITERS[ending]
-            packed = PACKED.get(file.suffix.lower())
-            with pa.output_stream(str(temporary), compression=packed) as stream:
+            with packed_stream(temporary, file) as stream:
                 stream.write(f"node{delimiter}label\n".encode())
                 options = pc.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="needed")
                 with pc.CSVWriter(stream, _schema(node_ids), write_options=options) as writer:

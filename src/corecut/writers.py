@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import scipy.sparse as sp
 
-from corecut._files import PACKED, atomic_file, ending_of
+from corecut._files import PACKED, atomic_file, ending_of, packed_stream
 from corecut._typing import AnyArray, FloatArray, IntArray
 from corecut.graph import Graph
 from corecut.store import GraphStore
@@ -62,7 +63,7 @@ def write_graph(graph: Graph, path: str | Path, *, overwrite: bool = False) -> N
             with temporary.open("wb") as stream:
                 sp.save_npz(stream, graph.adjacency)
         else:
-            with pa.output_stream(str(temporary), compression=PACKED.get(file.suffix.lower())) as stream:
+            with packed_stream(temporary, file) as stream:
                 _TEXT_WRITERS[ending](graph, stream)
 
 
@@ -131,19 +132,19 @@ def _write_parquet(graph: Graph, to: Path) -> None:
             writer.write_batch(batch)
 
 
-def _write_list(graph: Graph, stream: pa.NativeFile) -> None:
+def _write_list(graph: Graph, stream: BinaryIO) -> None:
     _write_edges(graph, stream, f"# {graph.n_nodes} nodes, {_n_edges(graph)} edges", "\t", "none")
 
 
-def _write_csv(graph: Graph, stream: pa.NativeFile) -> None:
+def _write_csv(graph: Graph, stream: BinaryIO) -> None:
     _write_edges(graph, stream, ",".join(_tables(graph)[0].names), ",", "needed")
 
 
-def _write_tsv(graph: Graph, stream: pa.NativeFile) -> None:
+def _write_tsv(graph: Graph, stream: BinaryIO) -> None:
     _write_edges(graph, stream, "\t".join(_tables(graph)[0].names), "\t", "needed")
 
 
-def _write_edges(graph: Graph, stream: pa.NativeFile, first_line: str, delimiter: str, quotes: str) -> None:
+def _write_edges(graph: Graph, stream: BinaryIO, first_line: str, delimiter: str, quotes: str) -> None:
     schema, batches = _tables(graph)
     stream.write(f"{first_line}\n".encode())
     options = pc.WriteOptions(include_header=False, delimiter=delimiter, quoting_style=quotes)
@@ -152,7 +153,7 @@ def _write_edges(graph: Graph, stream: pa.NativeFile, first_line: str, delimiter
             writer.write_batch(batch)
 
 
-def _write_matrix_market(graph: Graph, stream: pa.NativeFile) -> None:
+def _write_matrix_market(graph: Graph, stream: BinaryIO) -> None:
     kind = "pattern" if graph.weights is None else "real"
     stream.write(f"%%MatrixMarket matrix coordinate {kind} symmetric\n".encode())
     stream.write(f"{graph.n_nodes} {graph.n_nodes} {_n_edges(graph)}\n".encode())
@@ -163,7 +164,7 @@ def _write_matrix_market(graph: Graph, stream: pa.NativeFile) -> None:
         pc.write_csv(pa.table(arrays, names=["i", "j", "w"][: len(arrays)]), stream, write_options=options)
 
 
-def _write_metis(graph: Graph, stream: pa.NativeFile) -> None:
+def _write_metis(graph: Graph, stream: BinaryIO) -> None:
     if graph.diagonal is not None:
         raise ValueError("a METIS file cannot hold self-loops; drop them, or choose another format")
     stream.write(f"{graph.n_nodes} {graph.n_entries // 2}{'' if graph.weights is None else ' 001'}\n".encode())
@@ -183,7 +184,7 @@ def _n_edges(graph: Graph) -> int:
     return (graph.n_entries + loops) // 2
 
 
-_TEXT_WRITERS: dict[str, Callable[[Graph, pa.NativeFile], None]] = {
+_TEXT_WRITERS: dict[str, Callable[[Graph, BinaryIO], None]] = {
     ".csv": _write_csv,
     ".tsv": _write_tsv,
     ".txt": _write_list,

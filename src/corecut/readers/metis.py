@@ -9,12 +9,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
 import scipy.sparse as sp
 
 from corecut._files import GraphFileError
 from corecut._typing import AnyArray, FloatArray, IntArray
 from corecut.readers.layout import is_integer, is_number
 from corecut.readers.streams import LineBlocks
+
+_BLANKS_TO_LINES = bytes.maketrans(b" \t\r\v\f", b"\n\n\n\n\n")
 
 
 def read_metis(path: Path) -> sp.csr_array:
@@ -104,13 +108,12 @@ class _Metis:
 
     def _rows(self, numbers: list[int], texts: list[bytes]) -> tuple[IntArray, AnyArray, FloatArray]:
         """Parse node lines: neighbours per node, neighbours, weights."""
-        tokens = [text.split() for text in texts]
-        counts = np.fromiter(map(len, tokens), np.int64, len(tokens))
-        flat = [token for row in tokens for token in row]
+        joined = b"\n".join(texts) + b"\n"
+        counts = _tokens_per_line(joined)
         try:
-            values = np.array(flat, dtype="S").astype(np.float64 if self.edge_weights else np.int64) if flat else np.empty(0)
-        except (ValueError, OverflowError):
-            raise self._complaint(numbers, tokens) from None
+            values = _numbers(joined, pa.float64() if self.edge_weights else pa.int64())
+        except pa.ArrowInvalid:
+            raise self._complaint(numbers, texts) from None
         starts = np.concatenate([[0], np.cumsum(counts)])[:-1]
         within = np.arange(values.size) - np.repeat(starts, counts) - self.node_fields
         step = 2 if self.edge_weights else 1
@@ -126,15 +129,15 @@ class _Metis:
             or not np.isfinite(weights).all()
             or (weights < 0).any()
         ):
-            raise self._complaint(numbers, tokens)
+            raise self._complaint(numbers, texts)
         self.nodes += len(texts)
         return lengths, (ids - 1).astype(np.int32), weights.astype(np.float64)
 
-    def _complaint(self, numbers: list[int], tokens: list[list[bytes]]) -> GraphFileError:
+    def _complaint(self, numbers: list[int], texts: list[bytes]) -> GraphFileError:
         """Say which line is wrong, and why."""
-        for number, row in zip(numbers, tokens, strict=True):
+        for number, text in zip(numbers, texts, strict=True):
             where = f"{self.path}, line {number}"
-            fields = [token.decode(errors="replace") for token in row]
+            fields = [token.decode(errors="replace") for token in text.split()]
             if len(fields) < self.node_fields:
                 return GraphFileError(
                     f"{where}: expected {self.node_fields} numbers before the neighbours, found {len(fields)}"
@@ -149,3 +152,28 @@ class _Metis:
                 if not weight and not (is_integer(field) and 1 <= int(field) <= self.n):
                     return GraphFileError(f"{where}: {field!r} is not a node, nodes are numbered 1 to {self.n}")
         return GraphFileError(f"{self.path}, in the lines from {numbers[0]} on: not numbers")
+
+
+def _tokens_per_line(text: bytes) -> IntArray:
+    """Return the number of fields in every line; the text ends with a line end."""
+    letters = np.frombuffer(text, np.uint8)
+    blank = letters <= ord(" ")
+    begins = ~blank
+    begins[1:] &= blank[:-1]
+    seen: IntArray = np.cumsum(begins, dtype=np.int64)[letters == ord("\n")]
+    lengths: IntArray = np.diff(seen, prepend=0)
+    return lengths
+
+
+def _numbers(text: bytes, kind: pa.DataType) -> AnyArray:
+    """Return all numbers of a text."""
+    lines = text.translate(_BLANKS_TO_LINES)
+    if not lines.strip():
+        return np.empty(0, np.int64)
+    table = pc.read_csv(
+        pa.py_buffer(lines),
+        read_options=pc.ReadOptions(column_names=["number"], block_size=1 << 22),
+        parse_options=pc.ParseOptions(quote_char=False, ignore_empty_lines=True),
+        convert_options=pc.ConvertOptions(column_types={"number": kind}, null_values=[]),
+    )
+    return np.asarray(table["number"].to_numpy())
