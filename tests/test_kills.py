@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -89,3 +91,20 @@ def test_cluster(tmp_path, edges, kills):
     assert labels.read_bytes() == expected
     assert read_labels(labels)[1].size == GraphStore.open(tmp_path / "g.store").n_nodes
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g.store", "labels.csv"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_build_that_is_told_to_stop_cleans_up(tmp_path, edges, number):
+    arguments = command("convert", edges, tmp_path / "g.store", "--memory", "1MB")
+    for _ in range(10):
+        process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        while process.poll() is None and not list(tmp_path.glob("*.partial/*")):
+            time.sleep(0.005)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+        if process.returncode != 0:
+            break
+        shutil.rmtree(tmp_path / "g.store")  # it was quicker
+    assert process.returncode > 0
+    assert "Traceback" not in errors
+    assert list(tmp_path.iterdir()) == []
