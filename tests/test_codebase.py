@@ -54,6 +54,7 @@ ORDER = [
     "baselines",
     "estimators",
     "datasets",
+    "planted",
     "commands",
     "cli",
 ]

@@ -10,14 +10,13 @@ from typing import Annotated
 
 import typer
 
-from corecut._files import parse_size, require_free_space, show_size
-from corecut._validation import thread_count
+from corecut._files import show_size
 from corecut.commands.options import Force, Jobs, Memory, Seed, shared
 from corecut.commands.screen import Screen, screen
 from corecut.datasets import PlantedLaw
-from corecut.edges import EdgeSpool, Progress, assemble
 from corecut.labels import check_labels_path, write_labels
-from corecut.store import GraphStore, StoreWriter, scratch_store
+from corecut.planted import planted_store
+from corecut.store import scratch_store
 from corecut.writers import check_graph_path, is_store_name, write_graph
 
 app = typer.Typer(no_args_is_help=True, help="Generate test graphs whose clusters are known.")
@@ -87,34 +86,3 @@ def planted(
     ]
     data = {"nodes": store.n_nodes, "edges": store.n_entries // 2, "clusters": clusters, "target": str(output), "bytes": size}
     screen.show("corecut generate planted", rows, data | {"seconds": seconds})
-
-
-def planted_store(
-    law: PlantedLaw,
-    path: Path,
-    *,
-    memory: str | int = "2GB",
-    overwrite: bool = False,
-    jobs: int | None = None,
-    progress: Progress | None = None,
-) -> GraphStore:
-    """Make the store of a planted graph without ever holding all its edges."""
-    bound = parse_size(memory)
-    with StoreWriter.create(path, overwrite=overwrite) as writer:
-        store, temporary = 8 * law.draws, 24 * law.draws
-        require_free_space(
-            writer.folder, int(store if store <= bound // 4 else temporary), "the store with its temporary files"
-        )
-        spool = EdgeSpool(folder=writer.folder, memory=bound)
-        try:
-            for source, target in law.edges(n_jobs=jobs):
-                spool.add(source, target)
-                if progress:
-                    progress("drawing", min(spool.report.edges_read, int(law.draws)), int(law.draws) + 1)
-            if progress:
-                progress("drawing", int(law.draws) + 1, int(law.draws) + 1)
-            assemble(spool, writer, n_nodes=law.n_nodes, threads=thread_count(jobs), progress=progress)
-        finally:
-            spool.close()
-        writer.finish(None)
-    return GraphStore.open(path)
