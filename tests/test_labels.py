@@ -112,8 +112,9 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["l.csv"]
 
 
-def test_leftovers_of_dead_writers_are_removed(tmp_path):
-    (tmp_path / ".l.csv.4194303999.ab.partial").write_text("dead")
-    (tmp_path / ".l.csv.1.ab.partial").write_text("process 1 lives")
-    write_labels(tmp_path / "l.csv", LABELS)
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == [".l.csv.1.ab.partial", "l.csv"]
+@pytest.mark.parametrize("name", ["l.csv", "l[1]*.csv"])
+def test_leftovers_of_dead_writers_are_removed(tmp_path, name):
+    (tmp_path / f".{name}.4194303999.ab.partial").write_text("dead")
+    (tmp_path / f".{name}.1.ab.partial").write_text("process 1 lives")
+    write_labels(tmp_path / name, LABELS)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [f".{name}.1.ab.partial", name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import gzip
 import os
 import re
@@ -100,10 +101,9 @@ def atomic_file(path: Path) -> Iterator[Path]:
     """
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a directory; give a file name")
-    for stale in path.parent.glob(f".{path.name}.*.partial"):
+    for stale in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
         if not _alive(stale.name.split(".")[-3]):
             stale.unlink(missing_ok=True)
-    # The ending stays last but one, so that writers that go by the ending still work on the stem.
     temporary = path.parent / f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.partial"
     try:
         yield temporary
@@ -153,7 +153,9 @@ def _unlock(handle: int) -> None:
 
 
 def _alive(process: str) -> bool:
-    """Whether a process of this number runs; True when in doubt."""
+    """Whether a process of this number runs; True when in doubt, as on Windows, where asking would end it."""
+    if os.name == "nt":
+        return True
     try:
         os.kill(int(process), 0)
     except (ProcessLookupError, OverflowError):
