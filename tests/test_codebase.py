@@ -53,6 +53,7 @@ ORDER = [
     "clusterer",
     "baselines",
     "estimators",
+    "real_points",
     "datasets",
     "planted",
     "commands",

@@ -7,6 +7,8 @@
 
 Both return a symmetric `scipy.sparse.csr_array` without self-loops, whose stored entries are all 1, and the cluster of every
 node. Nodes are sorted by cluster. The graph depends on `random_state` only, not on the number of threads.
+
+The real sets of points of the paper are here too, by name: `load_mnist`, `load_pendigits`, `load_har`, `load_letter`.
 """
 
 from __future__ import annotations
@@ -24,6 +26,12 @@ from corecut import _core
 from corecut._random import as_generator, draw_seed
 from corecut._typing import AnyArray, FloatArray, IntArray, LabelArray, RandomState
 from corecut._validation import check_count, check_n_clusters, check_option, check_real, thread_count
+from corecut.real_points import (
+    load_har as load_har,
+    load_letter as load_letter,
+    load_mnist as load_mnist,
+    load_pendigits as load_pendigits,
+)
 
 Sizes = Literal["equal", "powerlaw"] | Sequence[int] | IntArray
 
