@@ -15,14 +15,14 @@ from corecut.real_points import load_points
 
 @pytest.fixture
 def folder(tmp_path, rng):
-    """A folder with a tiny set, whose classes are numbered with a gap."""
+    """Return a folder with a tiny set, whose classes are numbered with a gap."""
     np.savez(tmp_path / "letter.npz", X=rng.integers(0, 16, (30, 4), dtype=np.uint8), y=np.arange(30, dtype=np.int16) % 3 * 2)
     return tmp_path
 
 
 @pytest.fixture
 def offline(monkeypatch):
-    """A machine without network."""
+    """Take the network away."""
     monkeypatch.delenv("CORECUT_DATA", raising=False)
 
     def refuse(*_, **__):

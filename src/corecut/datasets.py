@@ -26,12 +26,18 @@ from corecut import _core
 from corecut._random import as_generator, draw_seed
 from corecut._typing import AnyArray, FloatArray, IntArray, LabelArray, RandomState
 from corecut._validation import check_count, check_n_clusters, check_option, check_real, thread_count
-from corecut.real_points import (
-    load_har as load_har,
-    load_letter as load_letter,
-    load_mnist as load_mnist,
-    load_pendigits as load_pendigits,
-)
+from corecut.real_points import load_har, load_letter, load_mnist, load_pendigits
+
+__all__ = [
+    "PlantedLaw",
+    "Sizes",
+    "load_har",
+    "load_letter",
+    "load_mnist",
+    "load_pendigits",
+    "make_degree_corrected_sbm",
+    "make_sbm",
+]
 
 Sizes = Literal["equal", "powerlaw"] | Sequence[int] | IntArray
 

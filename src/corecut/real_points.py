@@ -110,7 +110,7 @@ def _fetched(name: str) -> tuple[AnyArray, AnyArray]:
         found: Any = fetch_openml(_ON_OPENML[name], version=1, as_frame=False, parser="liac-arff")
     except OSError as error:
         raise ConnectionError(
-            f"{name} is in no folder and cannot be fetched from OpenML ({error}); put {name}.npz with the arrays X and y into a "
-            "folder and name it by CORECUT_DATA, or connect to the network"
+            f"{name} is in no folder and cannot be fetched from OpenML ({error}); put {name}.npz with the arrays X and y into "
+            "a folder and name it by CORECUT_DATA, or connect to the network"
         ) from None
     return np.asarray(found.data), np.asarray(found.target)
