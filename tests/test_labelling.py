@@ -9,6 +9,7 @@ import checks
 import numpy as np
 import problems
 import pytest
+import scipy.linalg
 import scipy.sparse as sp
 import twins
 from hypothesis import given, strategies as st
@@ -125,7 +126,7 @@ def test_empty_clusters_attract_nobody(rng: np.random.Generator) -> None:
 
 def test_nodes_without_contact_go_to_the_centre_of_smallest_norm() -> None:
     # Two triangles and a lone pair; the coreset knows the triangles only.
-    A = sp.block_diag([np.ones((3, 3)), 2 * np.ones((3, 3)), np.ones((2, 2))]).toarray()
+    A = scipy.linalg.block_diag(np.ones((3, 3)), 2 * np.ones((3, 3)), np.ones((2, 2)))
     view = KernelView.from_graph(A, shift=0.0)
     coreset = Coreset(np.array([0, 3]), np.array([1.0, 1.0]), 2)
     for candidates in ("all", "touched"):

@@ -19,7 +19,7 @@ def read_matrix_market(path: Path) -> sp.coo_array:
     if not stream.getbuffer().nbytes:
         raise GraphFileError(f"{path}: the file is empty")
     try:
-        matrix = scipy.io.mmread(stream)
+        matrix = scipy.io.mmread(stream, spmatrix=False)
     except (ValueError, OverflowError, TypeError, IndexError) as error:
         message = str(error).splitlines()[0] if str(error) else type(error).__name__
         line = message.removeprefix("Line ").split(":", 1)
