@@ -73,7 +73,7 @@ def cluster(
     chosen = estimator_parameters(settings or [])
     clock = Stages()
     with clock("read"):
-        loaded, _ = reading.load(graph, screen, jobs)
+        loaded, report = reading.load(graph, screen, jobs)
     parameters: dict[str, Any] = {"coreset_size": coreset_size, "random_state": seed, "n_jobs": jobs}
     parameters |= {"verbose": not screen.quiet} | chosen
     model = CoresetSpectralClustering(n_clusters=clusters, **parameters).fit(loaded)
@@ -89,11 +89,11 @@ def cluster(
     before = {"read": clock.timings.pop("read")}
     times = before | {name: seconds for name, seconds in model.timings_.items() if name != "graph"} | clock.timings
     sizes = np.bincount(model.labels_, minlength=clusters)
-    rows = [("graph", f"{loaded.n_nodes:,} nodes, {loaded.n_entries // 2:,} edges")]
+    rows = [("graph", f"{loaded.n_nodes:,} nodes, {report.edges:,} edges")]
     rows += summary_rows(model, times, sizes, cuts)
     if output is not None:
         rows.append(("labels", str(output)))
-    data = {"nodes": loaded.n_nodes, "entries": loaded.n_entries, **summary_data(model, times, sizes, cuts)}
+    data = {"nodes": loaded.n_nodes, "edges": report.edges, **summary_data(model, times, sizes, cuts)}
     screen.show("corecut cluster", rows, data | {"labels": None if output is None else str(output)})
     if output is None:
         screen.say("the labels were not saved; add -o labels.parquet (or .csv, .tsv, .npy) to keep them")

@@ -56,5 +56,5 @@ def demo(
         ("ARI", f"{ari:.4f} against the planted clusters"),
         ("written", f"{output / 'labels.csv'}, {output / 'clusters.png'}"),
     ]
-    data = {"nodes": graph.n_nodes, "entries": graph.n_entries, "ari": ari, **summary_data(model, times, sizes, cuts)}
+    data = {"nodes": graph.n_nodes, "edges": graph.n_entries // 2, "ari": ari, **summary_data(model, times, sizes, cuts)}
     screen.show("corecut demo", rows, data | {"labels": str(output / "labels.csv"), "picture": str(output / "clusters.png")})

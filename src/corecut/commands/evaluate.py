@@ -32,7 +32,7 @@ def evaluate(
     """
     found = read_labels(labels)
     known = None if truth is None else read_labels(truth)
-    loaded, _ = reading.load(graph, screen, jobs)
+    loaded, report = reading.load(graph, screen, jobs)
     partition = _aligned(loaded, *found, labels)
     if (partition < 0).any():
         missing = int(np.count_nonzero(partition < 0))
@@ -44,6 +44,7 @@ def evaluate(
     sizes = np.bincount(partition)
     data: dict[str, Any] = {
         "nodes": loaded.n_nodes,
+        "edges": report.edges,
         "clusters": int(sizes.size),
         "normalized_cut": float(cuts.mean()),
         "normalized_cut_sum": float(cuts.sum()),
@@ -52,7 +53,7 @@ def evaluate(
         "sizes": sizes,
     }
     rows = [
-        ("graph", f"{loaded.n_nodes:,} nodes, {loaded.n_entries // 2:,} edges"),
+        ("graph", f"{loaded.n_nodes:,} nodes, {report.edges:,} edges"),
         ("clusters", f"{sizes.size:,}, of {sizes.min():,} to {sizes.max():,} nodes"),
         ("normalised cut", f"{cuts.mean():.4f} (mean conductance; best {cuts.min():.4f}, worst {cuts.max():.4f})"),
         ("modularity", f"{data['modularity']:.4f}"),
