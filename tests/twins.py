@@ -6,7 +6,8 @@ adjacency matrix; labels are integers 0..k-1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -192,6 +193,63 @@ def normalized_cut_objective(A: Array, D: Array, labels: Array) -> float:
     balanced = np.sqrt(D)[:, None] * X / np.sqrt(D @ X)
     root = 1.0 / np.sqrt(D)
     return float(np.diag(A) @ (1.0 / D) - np.trace(balanced.T @ (root[:, None] * A * root[None, :]) @ balanced))
+
+
+# --- exact objective and moves -------------------------------------------------------------------------------------------
+
+
+def objective_of_sums(association: Sequence[Any], volume: Sequence[Any], size: Sequence[Any], tau: float) -> Fraction:
+    """F = Σ_j 1 - (assoc_j + (τ/n)·S_j²) / (vol_j + τ·S_j) in exact arithmetic; 1 for a cluster without volume.
+
+    Every float is a fraction, so there is no rounding as long as the sums that come in are exact.
+    """
+    n, exact_tau = sum(map(Fraction, size)), Fraction(tau)
+    total = Fraction(0)
+    for assoc, vol, nodes in zip(map(Fraction, association), map(Fraction, volume), map(Fraction, size), strict=True):
+        whole = vol + exact_tau * nodes
+        total += 1 - (assoc + exact_tau / n * nodes**2) / whole if whole else 1
+    return total
+
+
+def exact_objective(A: Array, labels: Array, k: int, tau: float = 0.0, sizes: Array | None = None) -> Fraction:
+    """F of a partition, with every sum taken in exact arithmetic."""
+    rows = [[Fraction(value) for value in row] for row in A.tolist()]
+    nodes = [Fraction(value) for value in (np.ones(len(A)) if sizes is None else sizes).tolist()]
+    clusters = [np.flatnonzero(np.asarray(labels) == j).tolist() for j in range(k)]
+    association = [sum((rows[x][y] for x in cluster for y in cluster), Fraction(0)) for cluster in clusters]
+    volume = [sum((sum(rows[x]) for x in cluster), Fraction(0)) for cluster in clusters]
+    return objective_of_sums(association, volume, [sum((nodes[x] for x in c), Fraction(0)) for c in clusters], tau)
+
+
+def allowed_moves(
+    A: Array, labels: Array, sizes: Array, tau: float, *, smallest: float = 0.0, largest: float = np.inf
+) -> Iterator[tuple[int, int]]:
+    """Give every move (node, cluster) that refinement may make: to a neighbour's cluster, within the bounds."""
+    volume = A.sum(axis=1) + tau * sizes
+    for x in range(len(A)):
+        left = (labels == labels[x]) & (np.arange(len(A)) != x)
+        if not volume[left].sum() > 0 or sizes[left].sum() < smallest:
+            continue
+        for j in np.unique(labels[A[x] > 0]).tolist():
+            if j != labels[x] and sizes[labels == j].sum() + sizes[x] <= largest:
+                yield x, j
+
+
+def best_split(A: Array, order: Array, sizes: Array, *, tau: float = 0.0, least_size: float = 0.0) -> tuple[float, int]:
+    """Return what the best of all prefixes of a cluster's nodes gains as a cluster of its own, and its length."""
+
+    def kept(nodes: Array) -> float:
+        inside = A[np.ix_(nodes, nodes)].sum() + tau / sizes.sum() * sizes[nodes].sum() ** 2
+        volume = A[nodes].sum() + tau * sizes[nodes].sum()
+        return inside / volume if volume > 0 else np.nan
+
+    best = (-np.inf, 0)
+    for prefix in range(1, len(order)):
+        head, tail = order[:prefix], order[prefix:]
+        gain = kept(head) + kept(tail) - kept(order)
+        if gain > best[0] and min(sizes[head].sum(), sizes[tail].sum()) >= least_size:
+            best = (gain, prefix)
+    return best
 
 
 # --- random graphs -------------------------------------------------------------------------------------------------------

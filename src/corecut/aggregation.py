@@ -96,11 +96,12 @@ def aggregate_graph(
     k = check_count(n_clusters, "n_clusters")
     cap = finest.volume / (check_real(groups_per_cluster, "groups_per_cluster", exclusive=True) * k)
     enough = max(2000, int(2 * groups_per_cluster * k)) if n_groups is None else check_count(n_groups, "n_groups")
+    deepest = check_count(max_levels, "max_levels")
     threads = thread_count(n_jobs)
     counts = np.ones(finest.n_nodes) if sizes is None else check_weights(sizes, finest.n_nodes, name="sizes")
     levels: list[Quotient] = []
     current = finest
-    while current.n_nodes > enough and len(levels) < check_count(max_levels, "max_levels"):
+    while current.n_nodes > enough and len(levels) < deepest:
         groups = _core.group_nodes(current.matrix, current.degrees, cap, 5, threads)
         count = int(groups.max()) + 1
         if count > (1 - _LEAST_SHRINKAGE) * current.n_nodes:

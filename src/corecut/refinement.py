@@ -122,11 +122,12 @@ def refine_weighted(
     n_jobs: int | None = None,
 ) -> Refinement:
     """Refine a partition of a graph whose nodes stand for `sizes` original ones, with τ in units of weight."""
-    checked, used = check_labels(labels, graph.n_nodes)
-    k = used if n_clusters is None else check_count(n_clusters, "n_clusters", minimum=used)
+    checked, k = check_labels(labels, graph.n_nodes, n_clusters=n_clusters)
     weights = check_weights(sizes, graph.n_nodes, name="sizes")
     smallest = 0.0 if min_cluster_size is None else check_real(min_cluster_size, "min_cluster_size")
     largest = np.inf if max_cluster_size is None else check_real(max_cluster_size, "max_cluster_size", exclusive=True)
+    if smallest > largest:
+        raise ValueError(f"min_cluster_size={smallest:g} is above max_cluster_size={largest:g}")
     passes = 2**62 if max_passes is None else check_count(max_passes, "max_passes", minimum=0)
     refined = checked.copy() if np.may_share_memory(checked, labels) else checked
     moves, swept, before, after, converged = _core.refine(

@@ -114,7 +114,8 @@ Refinement refine(Context& context, const Csr<Index, Weight>& a, const double* d
     for (int64_t x = 0; x < a.n; ++x)
         if (labels[x] < 0 || labels[x] >= k) throw InputError("a label is not below the number of clusters");
     Refinement result;
-    CutPolicy policy(context, a, degrees, sizes, labels, k, tau, total_size, min_size, max_size);
+    const auto fresh = [&] { return CutPolicy(context, a, degrees, sizes, labels, k, tau, total_size, min_size, max_size); };
+    CutPolicy policy = fresh();
     result.before = policy.objective();
     std::vector<uint8_t> active(a.n, 1);
     std::vector<int32_t> stamp(a.n, 0);
@@ -124,21 +125,20 @@ Refinement refine(Context& context, const Csr<Index, Weight>& a, const double* d
         const SweepResult pass = sweep(context, a, labels, k, policy, active, stamp, batch_number);
         ++result.passes;
         result.moves += pass.moves;
-        if (pass.moves == 0) {
-            if (full) {
-                result.converged = true;
-                break;
-            }
+        if (pass.moves > 0) {
+            full = false;
+        } else if (full) {
+            result.converged = true;
+            break;
+        } else {
+            // Sums updated by millions of moves carry rounding. The sweep that decides has the sums that a second call
+            // would begin with, so that such a call finds no move either.
+            policy = fresh();
             std::fill(active.begin(), active.end(), uint8_t{1});
             full = true;
-        } else {
-            full = false;
         }
     }
-    // Sums updated by millions of moves carry rounding; report the partition's own value.
-    result.after = result.moves == 0
-                       ? result.before
-                       : CutPolicy(context, a, degrees, sizes, labels, k, tau, total_size, min_size, max_size).objective();
+    result.after = (result.converged ? policy : fresh()).objective();
     return result;
 }
 

@@ -1,6 +1,7 @@
 // The best way to split each cluster in two along a given order of its nodes.
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "csr.hpp"
@@ -12,8 +13,16 @@ struct Splits {
     std::vector<int64_t> prefix;  // how many nodes of the order the first part takes
 };
 
+// assoc, V and S of a set of nodes.
+struct Part {
+    double association = 0, volume = 0, size = 0;
+
+    Part with(double weight, double degree, double nodes) const { return {association + weight, volume + degree, size + nodes}; }
+    double ratio(double share) const { return volume > 0 ? (association + share * size * size) / volume : 0.0; }
+};
+
 // order lists the nodes cluster by cluster (cluster j at start[j] .. start[j+1]); R and V as in the refinement's objective.
-// A part must have at least least_size of the sizes. One pass over the edges: moving a node to the first part changes both parts by its weight towards them.
+// A part must have at least least_size of the sizes. One pass over the edges: a node adds to a part its weight towards it.
 template <class Index, class Weight>
 Splits best_splits(Context& context, const Csr<Index, Weight>& a, const double* degrees, const double* sizes,
                    const int32_t* labels, const int64_t* order, const int64_t* start, int64_t k, double tau,
@@ -30,37 +39,35 @@ Splits best_splits(Context& context, const Csr<Index, Weight>& a, const double* 
     result.prefix.assign(k, 0);
     const double share = tau / total_size;
     parallel_blocks(context, k, 1, [&](int64_t j, int64_t, int64_t) {
-        double r2 = 0, v2 = 0, s2 = 0;
-        std::vector<double> before(start[j + 1] - start[j]), after(start[j + 1] - start[j]);
-        for (int64_t i = start[j]; i < start[j + 1]; ++i) {
-            const int64_t x = order[i];
+        const int64_t first = start[j], count = start[j + 1] - first;
+        // Sums of both parts for every border, each added up from its own end: what one subtraction after the other would
+        // leave of a part without volume is rounding, not zero.
+        std::vector<Part> head(count + 1), tail(count + 1);
+        std::vector<double> behind(count);
+        for (int64_t i = 0; i < count; ++i) {
+            const int64_t x = order[first + i];
             const auto r = a.row(x);
-            double b = 0, f = 0, loop = 0;
+            double earlier = 0, later = 0, loop = 0;
             for (int64_t p = r.begin; p < r.end; ++p) {
                 const int64_t y = a.column(p);
                 if (y == x)
                     loop += a.weight(p);
                 else if (labels[y] == labels[x])
-                    (rank[y] < i ? b : f) += a.weight(p);
+                    (rank[y] < first + i ? earlier : later) += a.weight(p);
             }
-            before[i - start[j]] = 2 * b + loop;
-            after[i - start[j]] = 2 * f + loop;
-            r2 += b + f + loop;
-            v2 += degrees[x] + tau * sizes[x];
-            s2 += sizes[x];
+            head[i + 1] = head[i].with(2 * earlier + loop, degrees[x] + tau * sizes[x], sizes[x]);
+            behind[i] = 2 * later + loop;
         }
-        r2 += share * s2 * s2;
-        const double whole = v2 > 0 ? r2 / v2 : 0.0;
-        double r1 = 0, v1 = 0, s1 = 0;
-        for (int64_t i = start[j]; i + 1 < start[j + 1]; ++i) {
-            const int64_t x = order[i];
-            const double s = sizes[x], d = degrees[x] + tau * s;
-            r1 += before[i - start[j]] + share * s * (2 * s1 + s);
-            r2 -= after[i - start[j]] + share * s * (2 * s2 - s);
-            v1 += d, v2 -= d, s1 += s, s2 -= s;
-            if (!(v1 > 0) || !(v2 > 0) || s1 < least_size || s2 < least_size) continue;
-            const double gain = r1 / v1 + r2 / v2 - whole;
-            if (gain > result.gain[j]) result.gain[j] = gain, result.prefix[j] = i + 1 - start[j];
+        for (int64_t i = count - 1; i >= 0; --i) {
+            const int64_t x = order[first + i];
+            tail[i] = tail[i + 1].with(behind[i], degrees[x] + tau * sizes[x], sizes[x]);
+        }
+        const double whole = head[count].ratio(share);
+        for (int64_t i = 1; i < count; ++i) {
+            if (!(head[i].volume > 0) || !(tail[i].volume > 0)) continue;
+            if (head[i].size < least_size || tail[i].size < least_size) continue;
+            const double gain = head[i].ratio(share) + tail[i].ratio(share) - whole;
+            if (gain > result.gain[j]) result.gain[j] = gain, result.prefix[j] = i;
         }
     });
     return result;

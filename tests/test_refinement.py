@@ -1,0 +1,332 @@
+"""Refinement: in exact arithmetic it never raises the objective, ends where no allowed move lowers it, and keeps its bounds."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import checks
+import numpy as np
+import problems
+import pytest
+import scipy.sparse as sp
+import twins
+from hypothesis import given, strategies as st
+
+from corecut import Graph, normalized_cut, refine_partition
+from corecut.refinement import Refinement, refine_weighted
+
+# What a move must gain, and what rounding may add to or take from a change of the objective.
+LEAST, ROUNDING = Fraction(1, 10**12), Fraction(1, 10**14)
+
+
+class Case(NamedTuple):
+    """A partition of a small graph, with everything that refinement takes into account."""
+
+    A: np.ndarray
+    labels: np.ndarray
+    k: int
+    sizes: np.ndarray
+    tau: float
+    smallest: int | None
+    largest: int | None
+
+    def refine(self, labels: Any = None, **settings: Any) -> Refinement:
+        return refine_weighted(
+            Graph.from_matrix(self.A),
+            self.labels if labels is None else labels,
+            sizes=self.sizes,
+            tau=self.tau,
+            n_clusters=self.k,
+            min_cluster_size=self.smallest,
+            max_cluster_size=self.largest,
+            **settings,
+        )
+
+    def exact(self, labels: np.ndarray) -> Fraction:
+        return twins.exact_objective(self.A, labels, self.k, self.tau, self.sizes)
+
+    def allowed_moves(self, labels: np.ndarray) -> list[tuple[int, int]]:
+        bounds: Any = {"smallest": self.smallest or 0.0, "largest": self.largest or np.inf}
+        return list(twins.allowed_moves(self.A, labels, self.sizes, self.tau, **bounds))
+
+    def cluster_sizes(self, labels: np.ndarray) -> np.ndarray:
+        return np.bincount(labels, self.sizes, minlength=self.k)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """Draw graphs with self-loops, isolated nodes and components; empty clusters; sizes, τ and bounds."""
+    A = draw(problems.adjacency_matrices(min_nodes=2))
+    n, k = len(A), draw(st.integers(1, 4))
+    labels = draw(st.lists(st.integers(0, k - 1), min_size=n, max_size=n))
+    sizes = draw(st.one_of(st.just([1.0] * n), st.lists(st.sampled_from([1.0, 2.0, 5.0]), min_size=n, max_size=n)))
+    tau = draw(st.sampled_from([0.0, 0.0, 0.3, 1.0, 12.0]))
+    smallest = draw(st.sampled_from([None, None, 1, 2, 4]))
+    largest = draw(st.sampled_from([None, None, 4, 6, 9]))
+    return Case(A, np.array(labels), k, np.array(sizes), tau, smallest, largest)
+
+
+def planted(rng: np.random.Generator, *, unit: bool) -> tuple[sp.csr_array, np.ndarray]:
+    """Return a graph of more than three batches of nodes, and labels of which half are wrong."""
+    graph, truth = problems.planted_graph(rng, [2000, 1500, 1500, 1000, 900, 600], degree=8.0)
+    if unit:
+        graph.data = np.ones_like(graph.data)
+    return graph, np.where(rng.random(truth.size) < 0.5, rng.integers(6, size=truth.size), truth)
+
+
+def exact_plain_cut(graph: sp.csr_array, labels: np.ndarray, k: int) -> Fraction:
+    """Return the plain objective of a graph with integer weights: its sums are exact."""
+    entries = graph.tocoo()
+    rows, columns = entries.coords
+    same = labels[rows] == labels[columns]
+    association = np.bincount(labels[rows][same], entries.data[same], minlength=k)
+    volume = np.bincount(labels[rows], entries.data, minlength=k)
+    sizes = np.bincount(labels, minlength=k)
+    return twins.objective_of_sums(association.tolist(), volume.tolist(), sizes.tolist(), 0.0)
+
+
+# --- small graphs, exactly -----------------------------------------------------------------------------------------------
+
+
+@given(cases())
+def test_never_raises_the_objective(case: Case) -> None:
+    found = case.refine()
+    before, after = case.exact(case.labels), case.exact(found.labels)
+    assert after <= before - found.n_moves * (LEAST - ROUNDING)
+    assert found.objective_before == pytest.approx(float(before), abs=1e-13)
+    assert found.objective == pytest.approx(float(after), abs=1e-13)
+    assert found.converged
+    assert (found.n_moves == 0) == np.array_equal(found.labels, case.labels)
+
+
+@given(cases())
+def test_no_pass_raises_the_objective(case: Case) -> None:
+    last = case.exact(case.labels)
+    for passes in range(4):
+        found = case.refine(max_passes=passes)
+        assert found.n_passes <= passes
+        now = case.exact(found.labels)
+        assert now <= last
+        last = now
+
+
+@given(cases())
+def test_second_call_makes_no_move(case: Case) -> None:
+    first = case.refine()
+    second = case.refine(first.labels)
+    assert second.n_moves == 0
+    assert second.n_passes == 1
+    assert second.converged
+    assert second.objective == second.objective_before == first.objective
+    np.testing.assert_array_equal(second.labels, first.labels)
+
+
+@given(cases())
+def test_no_allowed_move_is_left(case: Case) -> None:
+    labels = case.refine().labels
+    here = case.exact(labels)
+    for x, j in case.allowed_moves(labels):
+        moved = labels.copy()
+        moved[x] = j
+        assert case.exact(moved) >= here - LEAST - ROUNDING
+
+
+@given(cases())
+def test_every_move_is_an_allowed_one(case: Case) -> None:
+    # Where the first pass makes exactly one move, that move can be seen.
+    found = case.refine(max_passes=1)
+    changed = np.flatnonzero(found.labels != case.labels)
+    if found.n_moves == 1:
+        (x,) = changed.tolist()
+        assert (x, found.labels[x]) in case.allowed_moves(case.labels)
+    assert changed.size <= found.n_moves
+
+
+@given(cases())
+def test_clusters_stay_and_keep_their_bounds(case: Case) -> None:
+    found = case.refine()
+    checks.valid_labels(found.labels, len(case.A), case.k)
+    assert set(found.labels.tolist()) == set(case.labels.tolist())
+    before, after = case.cluster_sizes(case.labels), case.cluster_sizes(found.labels)
+    if case.smallest is not None:
+        assert np.all(after >= np.minimum(before, case.smallest))
+    if case.largest is not None:
+        assert np.all(after <= np.maximum(before, case.largest))
+
+
+@given(cases(), st.sampled_from([2.0**-40, 0.5, 8.0, 2.0**60]))
+def test_scaling_all_weights_changes_nothing(case: Case, factor: float) -> None:
+    scaled = case._replace(A=case.A * factor, tau=case.tau * factor)
+    checks.same_bits(scaled.refine(), case.refine())
+    labels = case.labels
+    for regularization in (0.0, 0.7):
+        one, other = (refine_partition(A, labels, regularization=regularization) for A in (case.A, scaled.A))
+        checks.same_bits(one, other)
+
+
+@given(cases(), st.randoms(use_true_random=False))
+def test_objective_does_not_depend_on_names(case: Case, random: Any) -> None:
+    nodes, names = list(range(len(case.A))), list(range(case.k))
+    random.shuffle(nodes)
+    random.shuffle(names)
+    renamed = case._replace(A=case.A[np.ix_(nodes, nodes)], labels=np.array(names)[case.labels[nodes]], sizes=case.sizes[nodes])
+    assert renamed.exact(renamed.labels) == case.exact(case.labels)
+    one, other = case.refine(max_passes=0), renamed.refine(max_passes=0)
+    assert one.objective == pytest.approx(other.objective, abs=1e-13)
+    cut, renamed_cut = (
+        normalized_cut(c.A, c.labels, n_clusters=c.k, regularization=0.5, reduce="sum") for c in (case, renamed)
+    )
+    assert cut == pytest.approx(renamed_cut, abs=1e-13)
+
+
+@given(problems.adjacency_matrices(min_nodes=2), st.sampled_from([0.0, 0.3, 2.0]), st.data())
+def test_objective_is_the_regularised_normalised_cut(A: np.ndarray, regularization: float, data: st.DataObject) -> None:
+    labels = np.array(data.draw(st.lists(st.integers(0, 2), min_size=len(A), max_size=len(A))))
+    found = refine_partition(A, labels, regularization=regularization, n_clusters=3)
+    settings: Any = {"regularization": regularization, "n_clusters": 3, "reduce": "sum"}
+    assert found.objective_before == pytest.approx(normalized_cut(A, labels, **settings), abs=1e-13)
+    assert found.objective == pytest.approx(normalized_cut(A, found.labels, **settings), abs=1e-13)
+
+
+def test_every_partition_of_a_small_graph_ends_in_a_local_optimum(rng: np.random.Generator) -> None:
+    A = problems.random_adjacency(rng, 7, density=0.5, unit=True)
+    ones = np.ones(7)
+    best = min(twins.exact_objective(A, labels, 3) for labels in twins.partitions(7, 3))
+    ends = set()
+    for labels in twins.partitions(7, 3):
+        found = refine_partition(A, labels).labels
+        here = twins.exact_objective(A, found, 3)
+        assert best <= here <= twins.exact_objective(A, labels, 3)
+        for x, j in twins.allowed_moves(A, found, ones, 0.0):
+            assert twins.exact_objective(A, np.where(np.arange(7) == x, j, found), 3) >= here - LEAST
+        ends.add(here)
+    assert best in ends
+
+
+def test_a_cluster_keeps_its_last_node_and_its_last_volume() -> None:
+    path = np.diag([1.0, 1.0, 0.0], 1) + np.diag([1.0, 1.0, 0.0], -1)  # 0 - 1 - 2, and 3 on its own
+    # Without node 2 the second cluster would have no volume: one cluster for all would be the better partition.
+    assert refine_partition(path, [0, 0, 1, 1]).n_moves == 0
+    assert refine_partition(path[:3, :3], [0, 0, 1]).n_moves == 0
+    # With regularisation node 3 has volume, and node 2 may go.
+    assert refine_partition(path, [0, 0, 1, 1], regularization=0.1).labels.tolist() == [0, 0, 0, 1]
+
+
+# --- many batches, many threads ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("regularization", [0.0, 0.4])
+def test_equal_bits_for_any_number_of_threads(regularization: float, rng: np.random.Generator) -> None:
+    matrix, labels = planted(rng, unit=False)
+    graph = Graph.from_matrix(matrix)
+    one = refine_partition(graph, labels, regularization=regularization, n_jobs=1)
+    assert one.n_moves > 1000
+    assert one.converged
+    for jobs in (2, 3, None):
+        checks.same_bits(one, refine_partition(graph, labels, regularization=regularization, n_jobs=jobs))
+    again = refine_partition(graph, one.labels, regularization=regularization)
+    assert (again.n_moves, again.objective) == (0, one.objective)
+
+
+def test_no_pass_over_many_batches_raises_the_objective(rng: np.random.Generator) -> None:
+    # Threads propose moves by a state that earlier nodes of the batch then change: exactly here a move could do harm.
+    graph, labels = planted(rng, unit=True)
+    last, moves = exact_plain_cut(graph, labels, 6), 0
+    for passes in range(1, 6):
+        found = refine_partition(graph, labels, max_passes=passes)
+        now = exact_plain_cut(graph, found.labels, 6)
+        assert found.objective == pytest.approx(float(now), rel=1e-12)
+        assert now < last if found.n_moves > moves else now == last
+        last, moves = now, found.n_moves
+
+
+def test_repairs_wrong_labels(rng: np.random.Generator) -> None:
+    graph, truth = problems.planted_graph(rng, [300, 300, 300], degree=12.0)
+    labels = np.where(rng.random(900) < 0.4, rng.integers(3, size=900), truth)
+    for regularization in (0.0, 1.0):
+        found = refine_partition(graph, labels, regularization=regularization)
+        assert np.mean(found.labels == truth) > 0.99
+        assert found.objective < found.objective_before
+
+
+def test_bounds_hold_on_a_large_graph(rng: np.random.Generator) -> None:
+    graph, labels = planted(rng, unit=False)
+    before = np.bincount(labels)
+    free = np.bincount(refine_partition(graph, labels).labels)
+    low, high = 950, 1600
+    assert free.min() < low  # the bounds matter
+    assert free.max() > high
+    bound = refine_partition(graph, labels, min_cluster_size=low, max_cluster_size=high)
+    after = np.bincount(bound.labels)
+    assert bound.n_moves > 1000
+    assert np.all(after >= np.minimum(before, low))
+    assert np.all(after <= np.maximum(before, high))
+
+
+def test_single_precision_and_wide_indices_give_the_same_moves(rng: np.random.Generator) -> None:
+    graph, labels = planted(rng, unit=False)
+    single = graph.astype(np.float32)
+    wide = sp.csr_array(single.astype(np.float64))
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    checks.same_bits(refine_partition(single, labels), refine_partition(wide, labels))
+
+
+# --- arguments -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8])
+def test_the_labels_that_come_in_are_not_changed(dtype: type, rng: np.random.Generator) -> None:
+    A = problems.random_adjacency(rng, 30, loops=0.2)
+    labels = rng.integers(4, size=30).astype(dtype)
+    kept = labels.copy()
+    labels.flags.writeable = False
+    found = refine_partition(A, labels, regularization=0.1)
+    assert found.n_moves > 0
+    checks.same_bits(labels, kept)
+    checks.valid_labels(found.labels, 30, 4)
+    assert found.labels.flags.writeable
+    np.testing.assert_array_equal(refine_partition(A, labels.tolist(), regularization=0.1).labels, found.labels)
+
+
+def test_no_passes_mean_no_change(rng: np.random.Generator) -> None:
+    A = problems.random_adjacency(rng, 30)
+    labels = rng.integers(4, size=30)
+    found = refine_partition(A, labels, max_passes=0)
+    assert (found.n_moves, found.n_passes, found.converged) == (0, 0, False)
+    assert found.objective == found.objective_before
+    np.testing.assert_array_equal(found.labels, labels)
+
+
+def test_empty_clusters_stay_empty_and_count(rng: np.random.Generator) -> None:
+    A = problems.random_adjacency(rng, 12)
+    labels = rng.integers(2, size=12)
+    plain, more = refine_partition(A, labels), refine_partition(A, labels, n_clusters=5)
+    np.testing.assert_array_equal(plain.labels, more.labels)
+    assert more.objective == pytest.approx(plain.objective + 3)
+
+
+def test_a_graph_without_edges_is_left_alone() -> None:
+    found = refine_partition(np.zeros((3, 3)), [0, 1, 1], regularization=1.0)
+    assert (found.n_moves, found.objective, found.converged) == (0, 2.0, True)
+
+
+@pytest.mark.parametrize(
+    ("labels", "settings", "error", "words"),
+    [
+        ([0, 1], {}, ValueError, r"labels must be one label per node: expected shape \(3,\), got \(2,\)"),
+        ([0, -1, 0], {}, ValueError, "labels must not be negative, got -1 at node 1"),
+        ([0.0, 1.0, 0.0], {}, TypeError, "labels must be integers"),
+        ([0, 1, 1], {"n_clusters": 1}, ValueError, "n_clusters=1 is below the largest label plus one, 2"),
+        ([0, 1, 1], {"regularization": -1.0}, ValueError, "regularization must be a finite number not below 0, got -1"),
+        ([0, 1, 1], {"regularization": "auto"}, TypeError, "regularization must be a number, got 'auto'"),
+        ([0, 1, 1], {"max_passes": -1}, ValueError, "max_passes must be at least 0"),
+        ([0, 1, 1], {"min_cluster_size": -1}, ValueError, "min_cluster_size must be"),
+        ([0, 1, 1], {"max_cluster_size": 0}, ValueError, "max_cluster_size must be"),
+        ([0, 1, 1], {"min_cluster_size": 3, "max_cluster_size": 2}, ValueError, "min_cluster_size=3 is above max"),
+        ([0, 1, 1], {"n_jobs": 0}, ValueError, "n_jobs must not be 0"),
+    ],
+)
+def test_wrong_arguments_are_refused(labels: Any, settings: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        refine_partition(np.ones((3, 3)), labels, **settings)
