@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+import corecut
+import corecut._core
 import corecut.edges
 from corecut import Graph
 from corecut.edges import EdgeRules, EdgeSpool, assemble
@@ -146,3 +148,32 @@ def test_weights_for_some_edges_only_are_refused():
 def test_unknown_rules_are_refused(arguments):
     with pytest.raises(ValueError, match="must be one of"):
         EdgeRules(**arguments)
+
+
+def test_an_emptied_builder_takes_no_more(rng):
+    builder = corecut._core.RowBuilder32(4, 0, np.array([1, 1, 0, 0]), False)
+    edge = np.array([0], np.int32), np.array([1], np.int32)
+    builder.add(*edge, None, True, 1)
+    with pytest.raises(ValueError, match="more entries than were counted"):
+        builder.add(*edge, None, True, 1)
+    assert builder.finish(False, 1)[1].tolist() == [1, 0]
+    builder.add(*edge, None, True, 1)
+    assert builder.finish(False, 1)[1].size == 0
+    with pytest.raises(ValueError, match="fewer entries than were counted"):
+        corecut._core.RowBuilder32(4, 0, np.array([1, 1, 0, 0]), False).finish(False, 1)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_split_edges_keep_their_order_in_every_bucket(rng, wide):
+    kind = np.int64 if wide else np.int32
+    u, v = rng.integers(0, 1000, (2, 500)).astype(kind)
+    u[:9] = v[:9]
+    borders = np.array([0, 10, 11, 400, 1000])
+    offsets, rows, columns, weights = corecut._core.split_edges(u, v, np.arange(500.0), borders)
+    entries = [(a, b, i) for i, (x, y) in enumerate(zip(u, v, strict=True)) for a, b in dict.fromkeys([(x, y), (y, x)])]
+    for bucket in range(4):
+        own = slice(offsets[bucket], offsets[bucket + 1])
+        expected = [entry for entry in entries if borders[bucket] <= entry[0] < borders[bucket + 1]]
+        assert list(zip(rows[own], columns[own], weights[own], strict=True)) == expected
+    with pytest.raises(ValueError, match="out of range"):
+        corecut._core.split_edges(u, v, None, np.array([0, 10]))

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from corecut import read_graph
+from corecut import _core, read_graph
 from corecut._files import GraphFileError
 from corecut.readers.edgelist import EdgeListReader
 from corecut.readers.layout import EdgeOptions
@@ -75,6 +75,21 @@ def test_names_and_weights_as_networkx_reads_them(tmp_path_factory, edges, delim
     assert matrix_of(graph) == entries_of(expected)
     order = [name for u, v, _ in edges for name in (u, v)]
     assert list(graph.node_ids) == list(dict.fromkeys(order))
+
+
+LINES = st.lists(st.text(st.sampled_from("ab,# %\t\r"), max_size=8), max_size=8)
+
+
+@given(lines=LINES, delimiter=st.sampled_from(["", ",", "\t"]), ended=st.booleans())
+def test_tidied_lines_are_those_of_the_twin(lines, delimiter, ended):
+    text = "\n".join(lines) + ("\n" if ended else "")
+    blanks = " \t\r\v\f".replace(delimiter or " ", "" if delimiter else " ")
+    stripped = [line.strip(blanks) for line in text.split("\n")]
+    kept = [line for line in stripped if line and line[0] not in "#%"]
+    tidied, comments = _core.tidy_lines(text.encode(), delimiter, "#%")
+    expected = [line if delimiter else "\t".join(line.split()) for line in kept]
+    assert tidied.decode().split("\n")[:-1] == expected
+    assert comments == sum(bool(line) and line[0] in "#%" for line in stripped)
 
 
 @pytest.mark.parametrize("block_bytes", [16, 1 << 20])

@@ -201,6 +201,9 @@ class RowBuilder {
         measure(context, out);
         out.columns = std::move(columns_);
         out.weights = std::move(weights_);
+        rows_ = 0;  // an emptied builder takes no more entries
+        begin_.assign(1, 0);
+        next_.clear();
         return out;
     }
 
