@@ -97,6 +97,17 @@ def test_labels_to_stdout(run, planted):
     assert {int(label) for _, label in rows} == {0, 1, 2}
 
 
+def test_a_graph_that_does_not_fit_goes_through_the_disk(run, planted, tmp_path):
+    run("convert", planted, "g.txt")
+    results = [
+        run("cluster", "g.txt", "-k", 6, "-o", "a.csv"),
+        run("cluster", "g.txt", "-k", 6, "-o", "b.csv", "--memory", "1kB"),
+    ]
+    assert [result.exit_code for result in results] == [0, 0]
+    assert ["temporary store on disk" in result.stderr for result in results] == [False, True]
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+
+
 def test_labels_that_are_not_kept_are_mentioned(run, planted):
     assert "the labels were not saved" in run("cluster", planted, "-k", 3).stderr
 

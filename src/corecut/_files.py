@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and sizes as people write them."""
+"""Files that appear whole or not at all, room for them, and sizes as people write them."""
 
 from __future__ import annotations
 
@@ -63,6 +63,14 @@ def show_size(size: float) -> str:
             return f"{size:.3g} {unit}"
         size /= 1000
     return f"{size:.3g} TB"
+
+
+def physical_memory() -> int | None:
+    """Return the bytes of memory of this machine, None where it does not tell."""
+    names = getattr(os, "sysconf_names", {})
+    if "SC_PAGE_SIZE" not in names or "SC_PHYS_PAGES" not in names:
+        return None
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def require_free_space(folder: Path, needed: int, purpose: str) -> None:

@@ -13,7 +13,6 @@ The real sets of points of the paper are here too, by name: `load_mnist`, `load_
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -23,6 +22,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from corecut import _core
+from corecut._files import physical_memory
 from corecut._random import as_generator, draw_seed
 from corecut._typing import AnyArray, FloatArray, IntArray, LabelArray, RandomState
 from corecut._validation import check_count, check_n_clusters, check_option, check_real, thread_count
@@ -385,10 +385,9 @@ def _check_dtype(dtype: DTypeLike) -> np.dtype[Any]:
 
 def _check_memory(n: int, entries: float, draws: float, dtype: np.dtype[Any]) -> None:
     """Refuse a graph that outgrows the machine, which would bring it down before there was an error to show."""
-    names = getattr(os, "sysconf_names", {})
-    if "SC_PAGE_SIZE" not in names or "SC_PHYS_PAGES" not in names:
+    memory = physical_memory()
+    if memory is None:
         return  # not known here: let the allocation fail
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     index = 4 if entries < 2**31 else 12  # scipy widens the indices of a larger graph, and holds both for a while
     # Both ends of all edges drawn are gone before the ones are written.
     needed = n * 48.0 + entries * index + max(entries * dtype.itemsize, draws * 12.0)

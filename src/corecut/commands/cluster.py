@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,29 +72,30 @@ def cluster(
     if output is not None and not to_stdout:
         check_labels_path(output)
     chosen = estimator_parameters(settings or [])
-    clock = Stages()
-    with clock("read"):
-        loaded, report = reading.load(graph, screen, jobs)
     parameters: dict[str, Any] = {"coreset_size": coreset_size, "random_state": seed, "n_jobs": jobs}
     parameters |= {"verbose": not screen.quiet} | chosen
-    model = CoresetSpectralClustering(n_clusters=clusters, **parameters).fit(loaded)
-    if to_stdout:
-        ids = range(loaded.n_nodes) if loaded.node_ids is None else loaded.node_ids.tolist()
-        sys.stdout.writelines(f"{node}\t{label}\n" for node, label in zip(ids, model.labels_.tolist(), strict=True))
-        return
-    if output is not None:
-        with clock("write"):
-            write_labels(output, model.labels_, loaded.node_ids)
-    with clock("metrics"):
-        cuts = model.conductances_
+    clock = Stages()
+    with ExitStack() as stack:
+        with clock("read"):
+            loaded, report = stack.enter_context(reading.load(graph, screen, jobs))
+        model = CoresetSpectralClustering(n_clusters=clusters, **parameters).fit(loaded)
+        if to_stdout:
+            ids = range(loaded.n_nodes) if loaded.node_ids is None else loaded.node_ids.tolist()
+            sys.stdout.writelines(f"{node}\t{label}\n" for node, label in zip(ids, model.labels_.tolist(), strict=True))
+            return
+        if output is not None:
+            with clock("write"):
+                write_labels(output, model.labels_, loaded.node_ids)
+        with clock("metrics"):
+            cuts = model.conductances_
     before = {"read": clock.timings.pop("read")}
     times = before | {name: seconds for name, seconds in model.timings_.items() if name != "graph"} | clock.timings
     sizes = np.bincount(model.labels_, minlength=clusters)
-    rows = [("graph", f"{loaded.n_nodes:,} nodes, {report.edges:,} edges")]
+    rows = [("graph", f"{model.labels_.size:,} nodes, {report.edges:,} edges")]
     rows += summary_rows(model, times, sizes, cuts)
     if output is not None:
         rows.append(("labels", str(output)))
-    data = {"nodes": loaded.n_nodes, "edges": report.edges, **summary_data(model, times, sizes, cuts)}
+    data = {"nodes": model.labels_.size, "edges": report.edges, **summary_data(model, times, sizes, cuts)}
     screen.show("corecut cluster", rows, data | {"labels": None if output is None else str(output)})
     if output is None:
         screen.say("the labels were not saved; add -o labels.parquet (or .csv, .tsv, .npy) to keep them")

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from corecut._files import show_size
-from corecut.commands.options import Force, GraphPath, Jobs, Memory, Reading, reading, shared
+from corecut.commands.options import Force, GraphPath, Jobs, Reading, reading, shared
 from corecut.commands.screen import Screen, screen
 from corecut.readers.dispatch import convert_graph
 from corecut.store import scratch_store
@@ -28,7 +28,6 @@ def convert(
             ".mtx, .graph, .npz; text also with .gz, .zst, .bz2.",
         ),
     ],
-    memory: Memory = "2GB",
     force: Force = False,
     jobs: Jobs = None,
     *,
@@ -44,7 +43,13 @@ def convert(
     direct = is_store_name(target)
     with nullcontext(target) if direct else scratch_store(target) as place, screen.progress() as progress:
         store, report = convert_graph(
-            graph, place, memory=memory, overwrite=force or not direct, n_jobs=jobs, progress=progress, **reading.arguments
+            graph,
+            place,
+            memory=reading.memory or "2GB",
+            overwrite=force or not direct,
+            n_jobs=jobs,
+            progress=progress,
+            **reading.arguments,
         )
         made = store.graph
         if not direct:

@@ -8,12 +8,15 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from corecut._typing import IntArray
+from corecut._typing import AnyArray, IntArray
 from corecut.commands.options import GraphPath, Jobs, Reading, reading, shared
 from corecut.commands.screen import Screen, screen
 from corecut.graph import Graph
 from corecut.labels import align_labels, read_labels
 from corecut.metrics import conductance, modularity
+
+# A labels file's name, its ids (None when it has none) and its labels.
+_Labels = tuple[Path, AnyArray | None, IntArray]
 
 
 @shared(reading=reading, screen=screen)
@@ -30,47 +33,56 @@ def evaluate(
 
     Example: corecut evaluate friends.store labels.parquet truth.csv
     """
-    found = read_labels(labels)
-    known = None if truth is None else read_labels(truth)
-    loaded, report = reading.load(graph, screen, jobs)
-    partition = _aligned(loaded, *found, labels)
+    found = (labels, *read_labels(labels))
+    known = None if truth is None else (truth, *read_labels(truth))
+    with reading.load(graph, screen, jobs) as (loaded, report):
+        rows, data = _measured(loaded, report.edges, found, known, jobs)
+    screen.show("corecut evaluate", rows, data)
+
+
+def _measured(
+    graph: Graph, edges: int, found: _Labels, known: _Labels | None, jobs: int | None
+) -> tuple[list[tuple[str, str]], dict[str, Any]]:
+    """Return the facts about labels on a graph, as rows for people and as data for machines."""
+    partition = _aligned(graph, found)
     if (partition < 0).any():
         missing = int(np.count_nonzero(partition < 0))
         node = int(np.flatnonzero(partition < 0)[0])
-        name = node if loaded.node_ids is None else loaded.node_ids[node]
-        raise ValueError(f"{labels} has no label for {missing} of {loaded.n_nodes} nodes, the first is node {name}")
+        name = node if graph.node_ids is None else graph.node_ids[node]
+        raise ValueError(f"{found[0]} has no label for {missing} of {graph.n_nodes} nodes, the first is node {name}")
     _, partition = np.unique(partition, return_inverse=True)
-    cuts = conductance(loaded, partition, n_jobs=jobs)
+    cuts = conductance(graph, partition, n_jobs=jobs)
     sizes = np.bincount(partition)
     data: dict[str, Any] = {
-        "nodes": loaded.n_nodes,
-        "edges": report.edges,
+        "nodes": graph.n_nodes,
+        "edges": edges,
         "clusters": int(sizes.size),
         "normalized_cut": float(cuts.mean()),
         "normalized_cut_sum": float(cuts.sum()),
-        "modularity": modularity(loaded, partition, n_jobs=jobs),
+        "modularity": modularity(graph, partition, n_jobs=jobs),
         "conductances": cuts,
         "sizes": sizes,
     }
     rows = [
-        ("graph", f"{loaded.n_nodes:,} nodes, {report.edges:,} edges"),
+        ("graph", f"{graph.n_nodes:,} nodes, {edges:,} edges"),
         ("clusters", f"{sizes.size:,}, of {sizes.min():,} to {sizes.max():,} nodes"),
         ("normalised cut", f"{cuts.mean():.4f} (mean conductance; best {cuts.min():.4f}, worst {cuts.max():.4f})"),
         ("modularity", f"{data['modularity']:.4f}"),
     ]
-    if known is not None and truth is not None:
+    if known is not None:
         from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-        other = _aligned(loaded, *known, truth)
+        other = _aligned(graph, known)
         both = other >= 0
         if not both.any():
-            raise ValueError(f"{truth} has no label (from 0 on) for any node of the graph")
+            raise ValueError(f"{known[0]} has no label (from 0 on) for any node of the graph")
         data["ari"] = float(adjusted_rand_score(other[both], partition[both]))
         data["nmi"] = float(normalized_mutual_info_score(other[both], partition[both]))
         data["compared"] = int(np.count_nonzero(both))
         rows += [("ARI", f"{data['ari']:.4f}"), ("NMI", f"{data['nmi']:.4f}"), ("compared on", f"{data['compared']:,} nodes")]
-    screen.show("corecut evaluate", rows, data)
+    return rows, data
 
 
-def _aligned(graph: Graph, ids: Any, labels: IntArray, path: Path) -> IntArray:
+def _aligned(graph: Graph, found: _Labels) -> IntArray:
+    path, ids, labels = found
     return align_labels(ids, labels, graph.node_ids, n_nodes=graph.n_nodes, name=str(path))

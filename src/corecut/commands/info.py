@@ -43,24 +43,24 @@ def info(
         if guess_format(graph) != "store":
             raise typer.BadParameter("only a graph store has checksums", param_hint="--verify")
         GraphStore.open(graph, verify=True)
-    loaded, report = reading.load(graph, screen, jobs)
-    data: dict[str, Any] = {
-        "nodes": loaded.n_nodes,
-        "edges": report.edges,
-        "loops": report.loops,
-        "merged": report.merged,
-        "isolated": int(np.count_nonzero(loaded.isolated)),
-        "weights": "unit" if loaded.weights is None else str(loaded.weights.dtype),
-        "ids": "numbers" if loaded.node_ids is None else "text" if loaded.node_ids.dtype.kind == "O" else "integers",
-        "degrees": _quantiles(np.diff(loaded.indptr)),
-        "memory_bytes": _graph_bytes(loaded),
-        "working_bytes": _BYTES_PER_NODE * loaded.n_nodes,
-    }
-    if components:
-        data |= _components(loaded)
-    if clusters is not None:
-        data["suggested"] = _suggested(loaded, clusters)
-    screen.show(f"corecut info {graph}", _rows(data), data)
+    with reading.load(graph, screen, jobs) as (loaded, report):
+        data: dict[str, Any] = {
+            "nodes": loaded.n_nodes,
+            "edges": report.edges,
+            "loops": report.loops,
+            "merged": report.merged,
+            "isolated": int(np.count_nonzero(loaded.isolated)),
+            "weights": "unit" if loaded.weights is None else str(loaded.weights.dtype),
+            "ids": "numbers" if loaded.node_ids is None else "text" if loaded.node_ids.dtype.kind == "O" else "integers",
+            "degrees": _quantiles(np.diff(loaded.indptr)),
+            "memory_bytes": _graph_bytes(loaded),
+            "working_bytes": _BYTES_PER_NODE * loaded.n_nodes,
+        }
+        if components:
+            data |= _components(loaded)
+        if clusters is not None:
+            data["suggested"] = _suggested(loaded, clusters)
+        screen.show(f"corecut info {graph}", _rows(data), data)
 
 
 def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:

@@ -7,20 +7,22 @@ its providers in addition to its own, and calls it with their results.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
 
-from corecut._files import parse_size
+from corecut._files import parse_size, physical_memory, show_size
 from corecut.commands.screen import Screen
 from corecut.edges import EdgeReport, EdgeRules
 from corecut.graph import Graph
-from corecut.readers.dispatch import load_graph
+from corecut.readers.dispatch import convert_graph, load_graph, memory_needed
 from corecut.readers.layout import EdgeOptions
 
 _PANEL = "Reading the graph"
@@ -47,6 +49,16 @@ def shared(**providers: Callable[..., Any]) -> Callable[[Callable[..., None]], C
         return run
 
     return decorate
+
+
+def size_option(text: str | None) -> str | None:
+    """Check an option that is a size."""
+    try:
+        if text is not None:
+            parse_size(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    return text
 
 
 class _Format(StrEnum):
@@ -78,16 +90,36 @@ class _Symmetrize(StrEnum):
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read a graph."""
+    """How to read a graph.
+
+    Attributes
+    ----------
+    arguments
+        What `load_graph` and `convert_graph` take.
+    memory
+        Bytes to stay within, None for half of the machine's memory.
+    """
 
     arguments: dict[str, Any]
+    memory: str | None
 
-    def load(self, path: Path, screen: Screen, jobs: int | None = None) -> tuple[Graph, EdgeReport]:
-        """Read a graph and tell what was merged."""
-        with screen.progress() as progress:
-            graph, report = load_graph(path, **self.arguments, n_jobs=jobs, progress=progress)
-        screen.tell(report)
-        return graph, report
+    @contextmanager
+    def load(self, path: Path, screen: Screen, jobs: int | None = None) -> Iterator[tuple[Graph, EdgeReport]]:
+        """Give the graph of a file and what was merged; one that would not fit in memory is mapped from a temporary store."""
+        bound = parse_size(self.memory) if self.memory else (physical_memory() or 2**63) // 2
+        with ExitStack() as stack:
+            needed = memory_needed(path, self.arguments["format"])
+            with screen.progress() as progress:
+                if needed <= bound:
+                    graph, report = load_graph(path, **self.arguments, n_jobs=jobs, progress=progress)
+                else:
+                    screen.say(f"the graph may take {show_size(needed)} of memory and is put into a temporary store on disk")
+                    folder = stack.enter_context(TemporaryDirectory(prefix="corecut-", ignore_cleanup_errors=True))
+                    place = Path(folder) / "graph.store"
+                    made, report = convert_graph(path, place, memory=bound, n_jobs=jobs, progress=progress, **self.arguments)
+                    graph = made.graph
+            screen.tell(report)
+            yield graph, report
 
 
 def reading(
@@ -129,6 +161,16 @@ def reading(
         ),
     ] = _Duplicates.AUTO,
     drop_loops: Annotated[bool, typer.Option("--drop-loops", help="Leave out self-loops.", rich_help_panel=_PANEL)] = False,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            callback=size_option,
+            help="Stay within this much memory while reading, for example 512MB or 2GB; a larger graph goes through the disk. "
+            "By default half of what the machine has.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None,
     symmetrize: Annotated[
         _Symmetrize | None, typer.Option(help="Make a directed matrix symmetric.", rich_help_panel=_PANEL)
     ] = None,
@@ -150,17 +192,9 @@ def reading(
             "rules": EdgeRules(duplicates.value, "drop" if drop_loops else "keep"),
             "compact": not keep_ids,
             "symmetrize": symmetrize.value if symmetrize else None,
-        }
+        },
+        memory,
     )
-
-
-def size_option(text: str) -> str:
-    """Check an option that is a size."""
-    try:
-        parse_size(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    return text
 
 
 GraphPath = Annotated[Path, typer.Argument(metavar="GRAPH", help="Edge list, CSV, MatrixMarket, METIS, npz, Parquet or store.")]

@@ -308,14 +308,25 @@ def _block_bytes(spool: EdgeSpool) -> int:
     return BLOCK_BYTES if spool.memory is None else min(BLOCK_BYTES, max(spool.memory // 64, 1 << 18))
 
 
-def _disk_needed(file: Path, kind: Format, memory: int) -> int:
-    """Estimate the bytes on disk that a conversion takes at its peak, from the file's size and its first lines."""
+def memory_needed(path: str | Path, format: Format | None = None) -> int:
+    """Estimate the bytes of memory that reading edges takes; 0 for a store, and for matrices, which have no choice."""
+    kind = format or guess_format(path)
+    # Both ends while they are spooled, then both entries: 8 and 8 bytes, and as much again for what may be weights.
+    return 32 * _edges_in(Path(path), kind) if kind in ("edgelist", "parquet") else 0
+
+
+def _edges_in(file: Path, kind: Format) -> int:
+    """Estimate the number of edges from the file's size and its first lines."""
     if kind == "parquet":
-        edges = ParquetReader(file).n_rows
-    else:
-        start = read_start(file)
-        # Text of numbers packs about fourfold.
-        size = file.stat().st_size * (4 if compression_of(file) else 1)
-        edges = size * max(start.count(b"\n"), 1) // max(len(start), 1)
+        return ParquetReader(file).n_rows
+    start = read_start(file)
+    # Text of numbers packs about fourfold.
+    size = file.stat().st_size * (4 if compression_of(file) else 1)
+    return size * max(start.count(b"\n"), 1) // max(len(start), 1)
+
+
+def _disk_needed(file: Path, kind: Format, memory: int) -> int:
+    """Estimate the bytes on disk that a conversion takes at its peak."""
+    edges = _edges_in(file, kind)
     store, temporary = 8 * edges, 24 * edges
     return store if store <= memory // 4 else max(temporary, store)
