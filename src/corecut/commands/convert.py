@@ -45,7 +45,7 @@ def convert(
         store, report = convert_graph(
             graph,
             place,
-            memory=reading.memory or "2GB",
+            memory=reading.bound,
             overwrite=force or not direct,
             n_jobs=jobs,
             progress=progress,

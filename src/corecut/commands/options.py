@@ -103,20 +103,26 @@ class Reading:
     arguments: dict[str, Any]
     memory: str | None
 
+    @property
+    def bound(self) -> int:
+        """Bytes to stay within."""
+        return parse_size(self.memory) if self.memory else (physical_memory() or 4 * 10**9) // 2
+
     @contextmanager
     def load(self, path: Path, screen: Screen, jobs: int | None = None) -> Iterator[tuple[Graph, EdgeReport]]:
         """Give the graph of a file and what was merged; one that would not fit in memory is mapped from a temporary store."""
-        bound = parse_size(self.memory) if self.memory else (physical_memory() or 2**63) // 2
         with ExitStack() as stack:
             needed = memory_needed(path, self.arguments["format"])
             with screen.progress() as progress:
-                if needed <= bound:
+                if needed <= self.bound:
                     graph, report = load_graph(path, **self.arguments, n_jobs=jobs, progress=progress)
                 else:
                     screen.say(f"the graph may take {show_size(needed)} of memory and is put into a temporary store on disk")
                     folder = stack.enter_context(TemporaryDirectory(prefix="corecut-", ignore_cleanup_errors=True))
                     place = Path(folder) / "graph.store"
-                    made, report = convert_graph(path, place, memory=bound, n_jobs=jobs, progress=progress, **self.arguments)
+                    made, report = convert_graph(
+                        path, place, memory=self.bound, n_jobs=jobs, progress=progress, **self.arguments
+                    )
                     graph = made.graph
             screen.tell(report)
             yield graph, report
