@@ -118,4 +118,5 @@ def contract(graph: Graph, groups: LabelArray, sizes: FloatArray, *, n_jobs: int
     indptr, indices, weights = _core.contract(graph.matrix, groups, count, thread_count(n_jobs))
     degrees, diagonal, _, _ = _core.scan(_core.Matrix(indptr, indices, weights), thread_count(n_jobs))
     quotient = Graph(indptr, indices, weights, degrees, diagonal if diagonal.size else None)
-    return Quotient(quotient, np.bincount(groups, sizes, minlength=count), groups)
+    merged: Any = np.bincount(groups, sizes, minlength=count)  # Any: NumPy's types do not know that a weighted count is a float
+    return Quotient(quotient, merged, groups)
