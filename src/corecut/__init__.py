@@ -36,6 +36,7 @@ _MODULE_OF = {
     "coreset_kernel_kmeans": "kernel_kmeans",
     "kernel_kmeans": "kernel_kmeans",
     "kernel_kmeans_cost": "metrics",
+    "label_confidence": "confidence",
     "label_nodes": "labelling",
     "make_degree_corrected_sbm": "datasets",
     "make_sbm": "datasets",
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
         FastSpectralClustering as FastSpectralClustering,
         KernelKMeans as KernelKMeans,
     )
+    from corecut.confidence import label_confidence as label_confidence
     from corecut.coreset import Coreset as Coreset, build_coreset as build_coreset
     from corecut.datasets import make_degree_corrected_sbm as make_degree_corrected_sbm, make_sbm as make_sbm
     from corecut.estimators import CoresetSpectralClustering as CoresetSpectralClustering

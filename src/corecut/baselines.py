@@ -16,8 +16,9 @@ from corecut.graph import Check, Symmetrize
 from corecut.kernel import KernelView
 from corecut.kernel_kmeans import coreset_kernel_kmeans, kernel_kmeans
 from corecut.labelling import Candidates, label_nodes
-from corecut.pipeline import coreset_size_for, place_isolated
+from corecut.placement import place_isolated
 from corecut.sampling import Sampler
+from corecut.settings import coreset_size_for
 from corecut.spectral import AssignLabels, EigenSolver, choose_solver, round_embedding, spectral_embedding
 
 

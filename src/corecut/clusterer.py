@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from corecut._progress import Stages
 from corecut._typing import FloatArray, LabelArray
+from corecut.confidence import label_confidence
 from corecut.graph import Check, Graph, Symmetrize
 from corecut.metrics import conductance
 from corecut.neighbors import callable_graph, neighbor_graph, rbf_graph
@@ -80,26 +81,44 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def _fitted(self, graph: Graph, labels: LabelArray, stage: Stages) -> None:
         self.labels_ = labels
         self.timings_ = stage.timings
-        self._measured: Graph | FloatArray = graph
+        # What costs a pass over the edges is measured when it is first asked for.
+        self._graph_to_measure: Graph | None = graph
+        self._measures: dict[str, FloatArray] = {}
+
+    def _measure(self, name: str) -> FloatArray:
+        check_is_fitted(self)
+        if name not in self._measures:
+            graph = self._graph_to_measure
+            assert graph is not None, "all measures are taken before the graph is dropped"
+            if name == "conductances":
+                value = conductance(graph, self.labels_, n_clusters=self.n_clusters, n_jobs=self.n_jobs)
+            else:
+                value = label_confidence(graph, self.labels_, n_jobs=self.n_jobs)
+            self._measures[name] = value
+        return self._measures[name]
 
     @property
     def conductances_(self) -> FloatArray:
         """Conductance cut_j/vol_j of every cluster: one pass over the edges when it is first asked for."""
-        check_is_fitted(self)
-        if isinstance(self._measured, Graph):
-            self._measured = conductance(self._measured, self.labels_, n_clusters=self.n_clusters, n_jobs=self.n_jobs)
-        return self._measured
+        return self._measure("conductances")
 
     @property
     def normalized_cut_(self) -> float:
         """Mean conductance of the clusters, the paper's normalised cut."""
         return float(self.conductances_.mean())
 
+    @property
+    def confidence_(self) -> FloatArray:
+        """Margin between each node's own cluster and the next one, between 0 and 1."""
+        return self._measure("margins")
+
     def __getstate__(self) -> dict[str, Any]:
         # A pickled model holds its measures, not the graph they are taken on.
-        if hasattr(self, "labels_"):
-            _ = self.conductances_
-        state: dict[str, Any] = super().__getstate__()
+        state: dict[str, Any] = dict(super().__getstate__())
+        if state.get("_graph_to_measure") is not None:
+            for name in ("conductances", "margins"):
+                self._measure(name)
+            state["_graph_to_measure"] = None
         return state
 
     def fit_predict(self, X: Any, y: Any = None) -> LabelArray:

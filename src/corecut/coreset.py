@@ -56,6 +56,10 @@ class Coreset:
         """Number of distinct points."""
         return int(self.indices.size)
 
+    def reweighted(self, weights: FloatArray) -> Coreset:
+        """Return the same sample with other weights."""
+        return Coreset(self.indices, weights, self.n_draws, self.seeds)
+
 
 def build_coreset(
     kernel: KernelView | Any,

@@ -9,14 +9,15 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 
 from corecut._progress import Stages
-from corecut._typing import RandomState
+from corecut._typing import FloatArray, RandomState
 from corecut.clusterer import Affinity, GraphClusterer
 from corecut.coreset import Importance
 from corecut.graph import Check, Symmetrize
 from corecut.induced import Degrees
 from corecut.labelling import Candidates
-from corecut.pipeline import Settings, cluster_graph
+from corecut.pipeline import cluster_graph
 from corecut.sampling import Sampler
+from corecut.settings import Settings
 from corecut.spectral import AssignLabels, EigenSolver
 
 
@@ -42,6 +43,12 @@ class CoresetSpectralClustering(GraphClusterer):
     coreset_size
         Number of draws, a fraction of the nodes, or "auto": at least 20 per cluster, an induced mean degree of 20, and all
         nodes of a small graph.
+    aggregate
+        Gather the nodes of a sparse graph into small groups first and work on the quotient graph. "auto" does so where a
+        coreset would keep too few of the edges.
+    regularization
+        τ in units of the mean degree: every node gets τ more degree, tied to all nodes alike, so that cutting off crumbs does
+        not pay. "auto": 0.1 on sparse graphs (less for tiny clusters), 0 on dense ones.
     shift
         σ of the kernel D⁻¹AD⁻¹ + σD⁻¹; "auto" supplies the self-similarity that a graph without self-loops lacks.
     seeding_factor
@@ -54,15 +61,22 @@ class CoresetSpectralClustering(GraphClusterer):
     degrees
         Degrees of the coreset's graph: its "rows" sums, or the "weights" that the theorem needs.
     eigen_solver
-        "arpack" (exact), "subspace", "power" (the paper's fast method) or "auto": "power" from 32 clusters on.
+        "arpack" (exact), "subspace", "power" (the paper's fast method) or "auto": "subspace", but "power" on a coreset's graph
+        from 32 clusters on.
     n_components
         Number of vectors of the embedding; None for what the solver takes by itself.
     assign_labels
         "kmeans" or "cluster_qr".
     n_init
-        Number of k-means runs; "auto" makes 3 for few clusters and 1 for many.
+        Number of draws, of which the one with the lowest objective on the whole graph is kept; "auto" makes 4 on a small
+        graph or quotient.
     candidates
         Centres a node may be labelled by: those it has "touched", or "all" (the paper).
+    refine
+        Split and merge clusters that k-means mixed up and move single nodes while the objective falls.
+    min_cluster_size, max_cluster_size
+        Bounds on the number of nodes of a cluster that refinement keeps. By default a sparse graph's clusters are kept from
+        growing beyond 20 % of the nodes, or twice the mean where that is more.
     symmetrize
         What to do with a directed graph: None refuses it; "mean", "max" and "min" say how to merge both directions.
     check
@@ -79,14 +93,18 @@ class CoresetSpectralClustering(GraphClusterer):
     labels_
         Cluster of every node, 0..k-1.
     coreset_indices_, coreset_weights_, coreset_labels_
-        The coreset and its partition.
+        The coreset and its partition; of the quotient graph's groups where the graph was aggregated.
     embedding_
-        Coordinates of the coreset's nodes.
+        Coordinates of the coreset's nodes (or groups).
     normalized_cut_, conductances_
         Mean conductance of the clusters, and each one's.
+    confidence_
+        How sure each label is: the margin between a node's own cluster and the next one, times the share of draws that agree.
     n_untouched_
         Number of nodes without a neighbour in the coreset.
-    coreset_size_, shift_, eigen_solver_, n_init_
+    n_levels_
+        Number of levels of aggregation, 0 without.
+    coreset_size_, aggregate_, regularization_, shift_, eigen_solver_, n_init_, max_cluster_size_
         What "auto" came to.
     timings_
         Seconds of each stage.
@@ -112,6 +130,8 @@ class CoresetSpectralClustering(GraphClusterer):
         n_neighbors: int | Literal["auto"] = "auto",
         gamma: float = 1.0,
         coreset_size: float | Literal["auto"] = "auto",
+        aggregate: bool | Literal["auto"] = "auto",
+        regularization: float | Literal["auto"] = "auto",
         shift: float | Literal["auto"] = "auto",
         seeding_factor: float = 2.0,
         sampler: Sampler = "rejection",
@@ -122,6 +142,9 @@ class CoresetSpectralClustering(GraphClusterer):
         assign_labels: AssignLabels = "kmeans",
         n_init: int | Literal["auto"] = "auto",
         candidates: Candidates = "touched",
+        refine: bool = True,
+        min_cluster_size: int | None = None,
+        max_cluster_size: int | None = None,
         symmetrize: Symmetrize = None,
         check: Check = "sample",
         random_state: RandomState = None,
@@ -133,6 +156,8 @@ class CoresetSpectralClustering(GraphClusterer):
         self.n_neighbors = n_neighbors
         self.gamma = gamma
         self.coreset_size = coreset_size
+        self.aggregate = aggregate
+        self.regularization = regularization
         self.shift = shift
         self.seeding_factor = seeding_factor
         self.sampler = sampler
@@ -143,6 +168,9 @@ class CoresetSpectralClustering(GraphClusterer):
         self.assign_labels = assign_labels
         self.n_init = n_init
         self.candidates = candidates
+        self.refine = refine
+        self.min_cluster_size = min_cluster_size
+        self.max_cluster_size = max_cluster_size
         self.symmetrize = symmetrize
         self.check = check
         self.random_state = random_state
@@ -163,20 +191,30 @@ class CoresetSpectralClustering(GraphClusterer):
         -------
         self
         """
-        with Stages(8, verbose=self.verbose, description="corecut") as stage:
+        with Stages(None, verbose=self.verbose, description="corecut") as stage:
             graph = self._graph(X, stage)
-            names = Settings.__dataclass_fields__
-            settings = Settings(**{name: getattr(self, name) for name in names})
+            settings = Settings(**{name: getattr(self, name) for name in Settings.__dataclass_fields__})
             found = cluster_graph(graph, settings, random_state=self.random_state, stage=stage)
             self._fitted(graph, found.labels, stage)
-        coreset = found.coreset
-        self.coreset_indices_ = coreset.coreset.indices
-        self.coreset_weights_ = coreset.coreset.weights
-        self.coreset_labels_ = coreset.labels
-        self.embedding_ = coreset.embedding
-        self.n_untouched_ = found.labelling.n_untouched
-        self.coreset_size_ = coreset.settings.coreset_size
-        self.shift_ = coreset.kernel.shift
-        self.eigen_solver_ = coreset.settings.eigen_solver
-        self.n_init_ = coreset.settings.n_init
+        sample, choices = found.sample, found.choices
+        self.coreset_indices_ = sample.coreset.indices
+        self.coreset_weights_ = sample.coreset.weights
+        self.coreset_labels_ = sample.labels
+        self.embedding_ = sample.embedding
+        self.n_untouched_ = sample.n_untouched
+        self.n_levels_ = len(found.levels)
+        self.coreset_size_ = sample.coreset.n_draws or sample.coreset.size
+        self.aggregate_ = choices.aggregate
+        self.regularization_ = choices.regularization
+        self.max_cluster_size_ = choices.max_cluster_size
+        self.shift_ = sample.shift
+        self.eigen_solver_ = sample.eigen_solver
+        self.n_init_ = found.n_draws
+        self._agreement = found.agreement
         return self
+
+    @property
+    def confidence_(self) -> FloatArray:
+        """How sure each label is, between 0 and 1; see :mod:`corecut.confidence`."""
+        margin = super().confidence_
+        return margin if self._agreement is None else margin * self._agreement

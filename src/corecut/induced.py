@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from corecut._typing import FloatArray
 from corecut._validation import check_option
 from corecut.coreset import Coreset
+from corecut.graph import Graph
 from corecut.kernel import KernelView
 
 Degrees = Literal["weights", "rows"]
@@ -42,6 +43,12 @@ class CoresetGraph:
     def n_nodes(self) -> int:
         """Number of nodes."""
         return int(self.adjacency.shape[0])
+
+    def as_graph(self) -> Graph:
+        """Return it as a graph that keeps these degrees, for the stages that move nodes between clusters."""
+        a = self.adjacency
+        diagonal = a.diagonal()
+        return Graph(a.indptr, a.indices, a.data, self.degrees, diagonal if diagonal.any() else None)
 
 
 def coreset_graph(

@@ -39,6 +39,9 @@ class KernelView:
         Per point. Points of weight 0 (isolated nodes) take no part in any stage.
     shift
         The σ that went into the diagonal.
+    rank_one
+        r of a dense part r rᵀ that regularisation adds to K (the diagonal includes it), or None. Only labelling knows it:
+        the other stages use the plain sparse kernel.
     """
 
     graph: Graph
@@ -46,6 +49,7 @@ class KernelView:
     diagonal: FloatArray = field(repr=False)
     weights: FloatArray = field(repr=False)
     shift: float = 0.0
+    rank_one: FloatArray | None = field(repr=False, default=None)
 
     @classmethod
     def from_graph(cls, graph: Any, *, shift: float | str = "auto") -> KernelView:
@@ -76,6 +80,22 @@ class KernelView:
         n = graph.n_nodes
         diagonal = np.zeros(n) if graph.diagonal is None else graph.diagonal
         return cls(graph, None, diagonal, np.ones(n) if weights is None else check_weights(weights, n))
+
+    def regularized(self, tau: float, sizes: FloatArray) -> KernelView:
+        """Return the kernel of A + (τ/n)·s sᵀ with degrees d + τ·s, for τ in units of `weights` and n = Σ s.
+
+        The dense part is kept as the vector r = √(τ/n)·s/(d + τ·s). The shift is left out.
+        """
+        if self.scale is None:
+            raise ValueError("only a graph's kernel can be regularised")
+        if tau == 0:
+            return self
+        weights = self.weights + tau * sizes
+        shrink = np.divide(self.weights, weights, out=np.zeros_like(weights), where=weights > 0)
+        rank_one = np.divide(np.sqrt(tau / sizes.sum()) * sizes, weights, out=np.zeros_like(weights), where=weights > 0)
+        scale = self.scale * shrink
+        stored = 0.0 if self.graph.diagonal is None else self.graph.diagonal * scale * scale
+        return KernelView(self.graph, scale, stored + rank_one * rank_one, weights, 0.0, rank_one)
 
     @property
     def n_points(self) -> int:

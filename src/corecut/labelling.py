@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse as sp
 
 from corecut import _core
 from corecut._typing import FloatArray, LabelArray
@@ -97,6 +98,11 @@ def label_nodes(
     share = np.divide(coreset.weights, mass[labels], out=np.zeros(nodes.size), where=mass[labels] > 0)
     stored = 0.0 if kernel.graph.diagonal is None else kernel.graph.diagonal[nodes]
     own = share * (kernel.diagonal[nodes] - scale * scale * stored)
+    norms = centre_norms(kernel, coreset, labels, k, n_jobs=n_jobs)
+    pull = None
+    if kernel.rank_one is not None:  # it is dense: every centre has an inner product with every node
+        pull = np.bincount(labels, share * kernel.rank_one[nodes], minlength=k)
+        own = own - share * kernel.rank_one[nodes] ** 2
     found, best, second, untouched = _core.label_nodes(
         kernel.matrix,
         kernel.scale,
@@ -104,7 +110,9 @@ def label_nodes(
         labels,
         share * scale,
         own,
-        centre_norms(kernel, coreset, labels, k, n_jobs=n_jobs),
+        norms,
+        kernel.rank_one,
+        pull,
         candidates == "touched",
         thread_count(n_jobs),
     )
@@ -118,12 +126,17 @@ def centre_norms(
     kernel: KernelView, coreset: Coreset, labels: LabelArray, n_clusters: int, *, n_jobs: int | None = None
 ) -> FloatArray:
     """Return ‖c_j‖² of each cluster's centre; infinity for an empty cluster."""
-    matrix = kernel.restrict(coreset.indices, n_jobs)
+    nodes = coreset.indices
+    matrix = kernel.restrict(nodes, n_jobs)
+    if kernel.rank_one is not None:
+        matrix = matrix - sp.diags_array(kernel.rank_one[nodes] ** 2)
     rows = np.repeat(np.arange(coreset.size), np.diff(matrix.indptr))
     same = labels[rows] == labels[matrix.indices]
     rows, columns = rows[same], matrix.indices[same]
     pairs = coreset.weights[rows] * coreset.weights[columns] * matrix.data[same]
     association = np.bincount(labels[rows], pairs, minlength=n_clusters)
     mass = np.bincount(labels, coreset.weights, minlength=n_clusters)
+    if kernel.rank_one is not None:
+        association += np.bincount(labels, coreset.weights * kernel.rank_one[nodes], minlength=n_clusters) ** 2
     norms: FloatArray = np.divide(association, mass * mass, out=np.full(n_clusters, np.inf), where=mass > 0)
     return norms

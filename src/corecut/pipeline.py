@@ -1,64 +1,55 @@
 """The algorithm, from a graph to the labels of its nodes.
 
-    Graph -> KernelView -> Seeds -> Coreset -> CoresetGraph -> partition of the coreset -> labels of every node
+    Graph -> (aggregation) -> KernelView -> Seeds -> Coreset -> CoresetGraph -> partition of the coreset
+          -> labels of every node -> refined labels
 
-Read :func:`cluster_coreset` beside Algorithm 3 of the paper, lines 2 to 5, and :func:`cluster_graph` for line 6.
+Read :func:`cluster_coreset` beside Algorithm 3 of the paper, lines 2 to 5, and :func:`partition_by_coreset` for line 6. What
+goes beyond the paper is around them, in :func:`cluster_graph`: a sparse graph is first aggregated to its quotient, several
+draws compete, and the best one is refined on every level on the way back.
 """
 
 from __future__ import annotations
 
 import math
-import numbers
-import warnings
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from corecut import steps
 from corecut._progress import Stages
 from corecut._random import as_generator
 from corecut._typing import FloatArray, LabelArray, RandomState
-from corecut._validation import check_count, check_n_clusters
-from corecut.coreset import Coreset, Importance, everything, importance_sample
+from corecut.aggregation import Quotient, aggregate_graph
+from corecut.confidence import agreement
+from corecut.coreset import Coreset, importance_sample
 from corecut.graph import Graph
-from corecut.induced import Degrees, coreset_graph
+from corecut.induced import CoresetGraph, coreset_graph
 from corecut.kernel import KernelView
-from corecut.labelling import Candidates, Labelling, label_nodes
-from corecut.sampling import Sampler, sample_seeds
-from corecut.spectral import AssignLabels, EigenSolver, choose_solver, round_embedding, spectral_embedding
-
-# A graph of at most this many nodes is its own coreset: the spectral step takes a fraction of a second on all of it.
-SMALL_GRAPH = 3_000
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to cluster; the estimator's parameters of the same names."""
-
-    n_clusters: int
-    coreset_size: int | float | Literal["auto"] = "auto"
-    shift: float | Literal["auto"] = "auto"
-    seeding_factor: float = 2.0
-    sampler: Sampler = "rejection"
-    importance: Importance = "seeds"
-    degrees: Degrees = "rows"
-    eigen_solver: EigenSolver = "auto"
-    n_components: int | None = None
-    assign_labels: AssignLabels = "kmeans"
-    n_init: int | Literal["auto"] = "auto"
-    candidates: Candidates = "touched"
-    n_jobs: int | None = None
+from corecut.labelling import label_nodes
+from corecut.placement import fill_empty, main_part, place_isolated, place_rest
+from corecut.sampling import sample_seeds
+from corecut.settings import SMALL_QUOTIENT, Choices, Settings, resolve
 
 
 @dataclass(frozen=True, eq=False)
-class CoresetClustering:
-    """A coreset with its partition, and the settings with every "auto" replaced by what it stood for."""
+class Sample:
+    """What the spectral step worked on: the coreset (or all nodes) of the graph, or of its quotient."""
 
-    kernel: KernelView
     coreset: Coreset
     labels: LabelArray
     embedding: FloatArray = field(repr=False)
-    settings: Settings
+    eigen_solver: str
+    shift: float = 0.0
+    n_untouched: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """A partition of the graph (or quotient) that draws are made on, and its objective."""
+
+    labels: LabelArray
+    objective: float
+    sample: Sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,129 +57,147 @@ class Clustering:
     """Labels of all nodes, and how they came about."""
 
     labels: LabelArray
-    labelling: Labelling
-    coreset: CoresetClustering
-
-
-def cluster_coreset(graph: Graph, settings: Settings, *, random_state: RandomState = None, stage: Stages) -> CoresetClustering:
-    """Sample a coreset of the graph and cluster it: Algorithm 3, lines 2 to 5."""
-    settings = resolve(settings, graph)
-    generator, k, n_jobs = as_generator(random_state), settings.n_clusters, settings.n_jobs
-
-    with stage("kernel"):  # K = D⁻¹AD⁻¹ + σD⁻¹, W = D
-        kernel = KernelView.from_graph(graph, shift=settings.shift)
-    if int(settings.coreset_size) >= np.count_nonzero(kernel.weights):
-        coreset = everything(kernel)
-    else:
-        with stage("seeds"):  # D² sampling
-            draws = math.ceil(settings.seeding_factor * k)
-            seeds = sample_seeds(kernel, draws, method=settings.sampler, random_state=generator, n_jobs=n_jobs)
-        with stage("coreset"):  # V', W_H by importance sampling
-            size = int(settings.coreset_size)
-            coreset = importance_sample(
-                kernel, seeds, size, importance=settings.importance, random_state=generator, n_jobs=n_jobs
-            )
-    with stage("coreset graph"):  # A_H = W_H K(V') W_H
-        small = coreset_graph(kernel, coreset, degrees=settings.degrees, n_jobs=n_jobs)
-    with stage("eigenvectors"):
-        embedding = spectral_embedding(
-            small,
-            k,
-            eigen_solver=settings.eigen_solver,
-            n_components=settings.n_components,
-            random_state=generator,
-            n_jobs=n_jobs,
-        )
-    with stage("rounding"):  # Π, a partition of the coreset
-        labels = round_embedding(
-            embedding,
-            k,
-            weights=small.degrees,
-            assign_labels=settings.assign_labels,
-            n_init=int(settings.n_init),
-            random_state=generator,
-            n_jobs=n_jobs,
-        )
-    return CoresetClustering(kernel, coreset, labels, embedding, settings)
+    sample: Sample
+    choices: Choices
+    levels: list[Quotient] = field(repr=False)
+    n_draws: int
+    agreement: FloatArray | None = field(repr=False)
 
 
 def cluster_graph(graph: Graph, settings: Settings, *, random_state: RandomState = None, stage: Stages) -> Clustering:
-    """Cluster the coreset, then label every node by its nearest implied centre: Algorithm 3."""
-    found = cluster_coreset(graph, settings, random_state=random_state, stage=stage)
-    k, n_jobs = settings.n_clusters, settings.n_jobs
-    with stage("labelling"):
-        # The shift made squared distances of *points* non-negative. Between points and centres it only adds a bias that
-        # depends on how many coreset nodes a cluster has, so that it is left out unless the paper's rule is asked for.
-        kernel = found.kernel if settings.candidates == "all" else KernelView.from_graph(graph, shift=0.0)
-        labelling = label_nodes(
-            kernel, found.coreset, found.labels, n_clusters=k, candidates=settings.candidates, n_jobs=n_jobs
-        )
-        labels = place_isolated(graph, labelling.labels, k)
-        labels = fill_empty(labels, k, found.coreset, found.labels)
-    return Clustering(labels, labelling, found)
-
-
-def resolve(settings: Settings, graph: Graph) -> Settings:
-    """Return the settings with every "auto" replaced, after checking what depends on the graph."""
-    k = check_n_clusters(settings.n_clusters, graph.n_nodes)
-    nodes = int(np.count_nonzero(graph.degrees))
-    if nodes == 0:
-        raise ValueError("the graph has no edges: there is nothing to cluster by")
-    return replace(
-        settings,
-        coreset_size=coreset_size_for(graph, k, settings.coreset_size),
-        eigen_solver=choose_solver(settings.eigen_solver, k),
-        n_init=(3 if k < 32 else 1) if settings.n_init == "auto" else check_count(settings.n_init, "n_init"),
-    )
-
-
-def coreset_size_for(graph: Graph, n_clusters: int, asked: Any) -> int:
-    """Return a coreset size for a count, a fraction, or "auto": enough nodes per cluster and edges among them."""
-    k, nodes = n_clusters, int(np.count_nonzero(graph.degrees))
-    if asked == "auto":
-        if nodes <= SMALL_GRAPH:
-            return nodes
-        for_edges = 20 * nodes * nodes / graph.n_entries  # an induced mean degree of 20
-        return min(nodes, max(SMALL_GRAPH // 2, 20 * k, math.ceil(for_edges)))
-    if isinstance(asked, numbers.Integral) and not isinstance(asked, bool):
-        size = check_count(asked, "coreset_size")
-    elif isinstance(asked, numbers.Real) and not isinstance(asked, bool) and 0 < float(asked) <= 1:
-        size = max(1, round(float(asked) * graph.n_nodes))
+    """Cluster a graph: aggregate it if that suits it, draw, keep the best partition, refine it down to the nodes."""
+    choices = resolve(settings, graph)
+    stage.say(choices.sentence(graph))
+    generator, n_jobs = as_generator(random_state), settings.n_jobs
+    levels: list[Quotient] = []
+    if choices.aggregate:
+        with stage("aggregation"):
+            levels = aggregate_graph(graph, choices.n_clusters, n_jobs=n_jobs)
+    top = levels[-1].graph if levels else graph
+    sizes = levels[-1].sizes if levels else np.ones(graph.n_nodes)
+    if choices.coreset_size < np.count_nonzero(top.degrees) and (not choices.aggregate or top.n_nodes > SMALL_QUOTIENT):
+        draws = [_draw_by_coreset(top, sizes, choices, generator, stage) for _ in range(choices.n_init(top))]
     else:
-        raise ValueError(f'coreset_size must be a count, a fraction in (0, 1] or "auto", got {asked!r}')
-    if size < k:
-        raise ValueError(f"coreset_size={asked} gives {size} coreset nodes for n_clusters={k}: ask for at least {k}")
-    return min(size, nodes)
+        draws = _draw_directly(top, sizes, choices, generator, stage)
+    best = min(draws, key=lambda draw: draw.objective)
+    labels = best.labels
+    if settings.refine:
+        with stage("refinement"):
+            labels = refine_down(graph, levels, labels, choices)
+    else:
+        for level in reversed(levels):
+            labels = labels[level.groups]
+    steps.warn_of_giant(labels, choices)
+    agreed = None
+    if len(draws) > 1:
+        agreed = agreement(best.labels, [draw.labels for draw in draws], choices.n_clusters)
+        for level in reversed(levels):
+            agreed = agreed[level.groups]
+    return Clustering(labels, best.sample, choices, levels, len(draws), agreed)
 
 
-def place_isolated(graph: Graph, labels: LabelArray, n_clusters: int) -> LabelArray:
-    """Put the nodes without edges into the cluster of largest volume, where they weigh least; no cut depends on them."""
-    if not graph.isolated.any():
-        return labels
-    volume = np.bincount(labels, graph.degrees, minlength=n_clusters)
-    return np.where(graph.isolated, np.int32(volume.argmax()), labels).astype(np.int32)
+def _draw_by_coreset(graph: Graph, sizes: FloatArray, choices: Choices, generator: np.random.Generator, stage: Stages) -> Draw:
+    """Partition a graph through a coreset of its nodes: the paper's method."""
+    k = choices.n_clusters
+    labels, sample = partition_by_coreset(graph, sizes, choices, random_state=generator, stage=stage)
+    labels = fill_empty(place_isolated(graph, labels, k), k, graph.degrees)
+    objective = 0.0
+    if choices.n_init(graph) > 1:  # draws compete by the objective on all nodes
+        with stage("metrics"):
+            objective = steps.refine(graph, sizes, labels, choices, max_passes=0)[1]
+    steps.warn_of_untouched(sample.n_untouched, graph.n_nodes)
+    return Draw(labels, objective, sample)
 
 
-def fill_empty(labels: LabelArray, n_clusters: int, coreset: Coreset, coreset_labels: LabelArray) -> LabelArray:
-    """Give a cluster that labelling left empty its heaviest coreset node, or one of the largest cluster."""
-    sizes = np.bincount(labels, minlength=n_clusters)
-    empty = np.flatnonzero(sizes == 0)
-    if empty.size == 0:
-        return labels
-    labels = labels.copy()
-    heaviest = coreset.indices[np.argsort(-coreset.weights, kind="stable")]
-    wanted = coreset_labels[np.argsort(-coreset.weights, kind="stable")]
-    for j in empty:
-        own = heaviest[wanted == j]
-        own = own[sizes[labels[own]] > 1]
-        node = own[0] if own.size else np.flatnonzero(labels == sizes.argmax())[0]
-        sizes[labels[node]] -= 1
-        sizes[j] += 1
-        labels[node] = j
-    warnings.warn(
-        f"{empty.size} of {n_clusters} clusters attracted no node and keep a single one; "
-        "a larger coreset_size or fewer clusters would help",
-        UserWarning,
-        stacklevel=2,
+def partition_by_coreset(
+    graph: Graph, sizes: FloatArray, choices: Choices, *, random_state: RandomState = None, stage: Stages
+) -> tuple[LabelArray, Sample]:
+    """Cluster a coreset, then label every node by its nearest implied centre: Algorithm 3."""
+    settings, k = choices.asked, choices.n_clusters
+    kernel, coreset, coreset_labels, embedding = cluster_coreset(graph, sizes, choices, random_state=random_state, stage=stage)
+    with stage("labelling"):
+        plain, weighted = kernel, coreset
+        if settings.candidates == "touched":
+            # The shift made squared distances of *points* non-negative. Between points and centres it only adds a bias that
+            # depends on how many coreset nodes a cluster has, so that it is left out unless the paper's rule is asked for.
+            plain = KernelView.from_graph(graph, shift=0.0)
+        if choices.regularization > 0:
+            tau = choices.regularization * plain.weights.sum() / sizes.sum()
+            regular = plain.regularized(tau, sizes)
+            weighted = coreset.reweighted(coreset.weights * regular.weights[coreset.indices] / plain.weights[coreset.indices])
+            plain = regular
+        found = label_nodes(
+            plain, weighted, coreset_labels, n_clusters=k, candidates=settings.candidates, n_jobs=settings.n_jobs
+        )
+    return found.labels, Sample(
+        coreset, coreset_labels, embedding, steps.solver_for(choices, sampled=True), kernel.shift, found.n_untouched
     )
-    return labels
+
+
+def cluster_coreset(
+    graph: Graph, sizes: FloatArray, choices: Choices, *, random_state: RandomState = None, stage: Stages
+) -> tuple[KernelView, Coreset, LabelArray, FloatArray]:
+    """Sample a coreset and cluster it: Algorithm 3, lines 2 to 5. Returns the kernel, coreset, its labels and embedding."""
+    settings, generator, k = choices.asked, as_generator(random_state), choices.n_clusters
+    with stage("kernel"):  # K = D⁻¹AD⁻¹ + σD⁻¹, W = D
+        kernel = KernelView.from_graph(graph, shift=settings.shift)
+    with stage("seeds"):  # D² sampling
+        draws = math.ceil(settings.seeding_factor * k)
+        seeds = sample_seeds(kernel, draws, method=settings.sampler, random_state=generator, n_jobs=settings.n_jobs)
+        steps.warn_of_shift(settings, seeds.n_clipped, kernel.shift + seeds.missing_shift)
+    with stage("coreset"):  # V', W_H by importance sampling
+        coreset = importance_sample(
+            kernel,
+            seeds,
+            choices.coreset_size,
+            importance=settings.importance,
+            random_state=generator,
+            n_jobs=settings.n_jobs,
+        )
+    with stage("coreset graph"):  # A_H = W_H K(V') W_H
+        small = coreset_graph(kernel, coreset, degrees=settings.degrees, n_jobs=settings.n_jobs)
+        # Each coreset node stands for so many nodes.
+        stands_for = coreset.weights / kernel.weights[coreset.indices] * sizes[coreset.indices]
+    embedding = steps.embed(small, stands_for, choices, generator, stage, sampled=True)
+    labels = steps.round_rows(embedding, small.degrees, choices, generator, stage)
+    if settings.refine:
+        with stage("repair"):
+            labels = steps.repair(small.as_graph(), stands_for, labels, choices, generator)[0]
+    return kernel, coreset, labels, embedding
+
+
+def _draw_directly(
+    graph: Graph, sizes: FloatArray, choices: Choices, generator: np.random.Generator, stage: Stages
+) -> list[Draw]:
+    """Partition a graph, or quotient, that is small enough for the spectral step as it is."""
+    main = main_part(graph, sizes, choices.n_clusters)
+    part, inner = (graph, sizes) if main.all() else (steps.restricted(graph, main, choices.asked.n_jobs), sizes[main])
+    whole = CoresetGraph(part.adjacency, part.degrees)
+    embedding = steps.embed(whole, inner, choices, generator, stage)
+    weights = steps.problem_of(whole, inner, choices).degrees
+    draws = []
+    for _ in range(choices.n_init(graph)):
+        found = steps.round_rows(embedding, weights, choices, generator, stage)
+        found = fill_empty(found, choices.n_clusters, part.degrees)
+        objective = 0.0
+        if choices.asked.refine:
+            with stage("repair"):
+                found, objective = steps.repair(part, inner, found, choices, generator)
+        elif choices.n_init(graph) > 1:
+            objective = steps.refine(part, inner, found, choices, max_passes=0)[1]
+        labels = np.zeros(graph.n_nodes, np.int32)
+        labels[main] = found
+        labels = place_rest(graph, sizes, labels, choices.n_clusters, main, choices.max_cluster_size)
+        sample = Sample(Coreset(np.flatnonzero(main), part.degrees, 0), found, embedding, steps.solver_for(choices))
+        draws.append(Draw(labels, objective, sample))
+    return draws
+
+
+def refine_down(graph: Graph, levels: list[Quotient], labels: LabelArray, choices: Choices) -> LabelArray:
+    """Refine a partition of the coarsest level on every level down to the graph itself."""
+    for position in range(len(levels) - 1, -1, -1):
+        labels = labels[levels[position].groups]
+        below = levels[position - 1] if position else None
+        level, sizes = (below.graph, below.sizes) if below else (graph, np.ones(graph.n_nodes))
+        labels = steps.refine(level, sizes, labels, choices, max_passes=20)[0]
+    return labels if levels else steps.refine(graph, np.ones(graph.n_nodes), labels, choices, max_passes=20)[0]

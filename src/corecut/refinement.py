@@ -36,7 +36,7 @@ class Refinement:
     n_moves, n_passes
         Moves made, and sweeps over active or all nodes.
     converged
-        True when a sweep over all nodes found no move; False when `max_passes` ended it.
+        True when a sweep over all nodes found no move; False when `max_passes` or `tolerance` ended it.
     """
 
     labels: LabelArray = field(repr=False)
@@ -56,6 +56,7 @@ def refine_partition(
     min_cluster_size: int | None = None,
     max_cluster_size: int | None = None,
     max_passes: int | None = None,
+    tolerance: float = 0.0,
     n_jobs: int | None = None,
 ) -> Refinement:
     """Lower the normalised cut of any partition, of METIS, Leiden or anyone, by exact moves of single nodes.
@@ -74,6 +75,8 @@ def refine_partition(
         Bounds on the number of nodes that moves keep (a cluster that is outside to begin with may stay there).
     max_passes
         End after this many sweeps; None goes on until no move is left.
+    tolerance
+        End when a sweep lowers F by less than this share of it; 0 goes on until no move is left.
     n_jobs
         Number of threads; None for all cores. The result does not depend on it.
 
@@ -105,6 +108,7 @@ def refine_partition(
         min_cluster_size=min_cluster_size,
         max_cluster_size=max_cluster_size,
         max_passes=max_passes,
+        tolerance=tolerance,
         n_jobs=n_jobs,
     )
 
@@ -119,6 +123,7 @@ def refine_weighted(
     min_cluster_size: float | None = None,
     max_cluster_size: float | None = None,
     max_passes: int | None = None,
+    tolerance: float = 0.0,
     n_jobs: int | None = None,
 ) -> Refinement:
     """Refine a partition of a graph whose nodes stand for `sizes` original ones, with τ in units of weight."""
@@ -141,6 +146,7 @@ def refine_weighted(
         smallest,
         largest,
         passes,
+        check_real(tolerance, "tolerance"),
         thread_count(n_jobs),
     )
     return Refinement(refined, before, after, moves, swept, converged)

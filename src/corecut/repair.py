@@ -23,7 +23,7 @@ import scipy.sparse as sp
 
 from corecut import _core
 from corecut._random import as_generator
-from corecut._typing import FloatArray, IntArray, LabelArray, RandomState
+from corecut._typing import BoolArray, FloatArray, IntArray, LabelArray, RandomState
 from corecut._validation import thread_count
 from corecut.aggregation import contract
 from corecut.graph import Graph
@@ -108,6 +108,7 @@ def repair_partition(
             min_cluster_size=min_cluster_size,
             max_cluster_size=max_cluster_size,
             max_passes=max_passes,
+            tolerance=_SETTLED / 10,
             n_jobs=n_jobs,
         )
         return result.labels, result.objective
@@ -118,9 +119,8 @@ def repair_partition(
         rounds += 1
         counted = np.bincount(labels, sizes, minlength=n_clusters)
         giants = counted > largest
-        gains, parts = _splits(graph, labels, sizes, tau, n_clusters, least, generator, n_jobs)
-        losses, first, second = _merges(graph, labels, sizes, tau, n_clusters, largest, n_jobs)
-        changed, made = _pair(labels, gains, parts, losses, first, second, giants, slack)
+        weighted = _Weighted(graph, labels, sizes, tau, n_clusters, n_jobs)
+        changed, made = _pair(labels, _splits(weighted, least, generator), _merges(weighted, largest), giants, slack)
         if made == 0:
             break
         candidate, value = refined(changed)
@@ -133,34 +133,37 @@ def repair_partition(
     return Repair(labels, before, objective, pairs, rounds)
 
 
-def _splits(
-    graph: Graph,
-    labels: LabelArray,
-    sizes: FloatArray,
-    tau: float,
-    k: int,
-    least: float,
-    generator: np.random.Generator,
-    n_jobs: int | None,
-) -> tuple[FloatArray, list[IntArray]]:
+@dataclass(frozen=True, eq=False)
+class _Weighted:
+    """A partition of a graph whose nodes stand for `sizes` original ones, with τ in units of weight."""
+
+    graph: Graph
+    labels: LabelArray
+    sizes: FloatArray
+    tau: float
+    n_clusters: int
+    n_jobs: int | None
+
+
+def _splits(of: _Weighted, least: float, generator: np.random.Generator) -> tuple[FloatArray, list[IntArray]]:
     """Return the best split's gain for every cluster, and the nodes of its first part."""
+    k, labels, graph = of.n_clusters, of.labels, of.graph
     gains = np.full(k, -np.inf)
     parts: list[IntArray] = [np.empty(0, np.int64)] * k
-    vectors = _second_vectors(graph, labels, sizes, tau, k, generator)
-    for column in vectors.T:
+    for column in _second_vectors(of, generator).T:
         order = np.lexsort((column, labels))
         start = np.searchsorted(labels[order], np.arange(k + 1))
         found, prefix = _core.best_splits(
             graph.matrix,
             graph.degrees,
-            sizes,
+            of.sizes,
             labels,
             order,
             start,
-            tau,
-            float(sizes.sum()),
+            of.tau,
+            float(of.sizes.sum()),
             least,
-            thread_count(n_jobs),
+            thread_count(of.n_jobs),
         )
         for j in np.flatnonzero(found > gains):
             gains[j] = found[j]
@@ -168,16 +171,15 @@ def _splits(
     return gains, parts
 
 
-def _second_vectors(
-    graph: Graph, labels: LabelArray, sizes: FloatArray, tau: float, k: int, generator: np.random.Generator
-) -> FloatArray:
+def _second_vectors(of: _Weighted, generator: np.random.Generator) -> FloatArray:
     """Return columns that come close to the second eigenvector of every cluster's own normalised graph, all at once.
 
     Without the edges between clusters the matrix is block diagonal, so that one power iteration serves all clusters; in each
     block the direction D^½1 is taken out.
     """
+    graph, labels, sizes, k = of.graph, of.labels, of.sizes, of.n_clusters
     m = graph.n_nodes
-    degrees = graph.degrees + tau * sizes
+    degrees = graph.degrees + of.tau * sizes
     degrees = np.where(degrees > 0, degrees, 1.0)
     root = np.sqrt(degrees)
     a = graph.adjacency
@@ -188,7 +190,7 @@ def _second_vectors(
     nodes = np.arange(m)
     trivial = sp.csr_array((root, (labels, nodes)), shape=(k, m))
     mass = np.maximum(np.bincount(labels, degrees, minlength=k), np.finfo(float).tiny)
-    load = np.sqrt(tau / sizes.sum()) * sizes / root
+    load = np.sqrt(of.tau / sizes.sum()) * sizes / root
     rank_one = sp.csr_array((load, (labels, nodes)), shape=(k, m))
     y = generator.standard_normal((m, _VECTORS))
     for step in range(_STEPS):
@@ -200,18 +202,17 @@ def _second_vectors(
     return y / root[:, None]
 
 
-def _merges(
-    graph: Graph, labels: LabelArray, sizes: FloatArray, tau: float, k: int, largest: float, n_jobs: int | None
-) -> tuple[FloatArray, IntArray, IntArray]:
+def _merges(of: _Weighted, largest: float) -> tuple[FloatArray, IntArray, IntArray]:
     """Return the losses of all allowed merges of adjacent clusters, rising, with their two clusters."""
-    names, groups = np.unique(labels, return_inverse=True)  # a cluster may be empty
-    quotient = contract(graph, groups.astype(np.int32), sizes, n_jobs=n_jobs)
-    count, share = quotient.sizes, tau / sizes.sum()
-    volume = quotient.graph.degrees + tau * count
+    names, groups = np.unique(of.labels, return_inverse=True)  # a cluster may be empty
+    quotient = contract(of.graph, groups.astype(np.int32), of.sizes, n_jobs=of.n_jobs)
+    count, share = quotient.sizes, of.tau / of.sizes.sum()
+    # The degrees of a coreset's graph need not be its row sums.
+    volume = np.bincount(groups, of.graph.degrees) + of.tau * count
     inner = (0.0 if quotient.graph.diagonal is None else quotient.graph.diagonal) + share * count * count
     between = quotient.graph.adjacency.tocoo()
     i, j, weight = between.row, between.col, between.data
-    keep = (i < j) & (count[i] + count[j] <= largest)
+    keep = (i < j) & (count[i] + count[j] <= largest) & (volume[i] > 0) & (volume[j] > 0)
     i, j, weight = i[keep], j[keep], weight[keep]
     merged = (inner[i] + inner[j] + 2 * (weight + share * count[i] * count[j])) / (volume[i] + volume[j])
     losses = inner[i] / volume[i] + inner[j] / volume[j] - merged
@@ -221,15 +222,14 @@ def _merges(
 
 def _pair(
     labels: LabelArray,
-    gains: FloatArray,
-    parts: list[IntArray],
-    losses: FloatArray,
-    first: IntArray,
-    second: IntArray,
-    giants: np.ndarray,
+    splits: tuple[FloatArray, list[IntArray]],
+    merges: tuple[FloatArray, IntArray, IntArray],
+    giants: BoolArray,
     slack: float,
 ) -> tuple[LabelArray, int]:
     """Make the pairs of splits and merges that pay, giants first; return the new labels and the number of pairs."""
+    gains, parts = splits
+    losses, first, second = merges
     changed, made = labels.copy(), 0
     used = np.zeros(gains.size, bool)
     by_gain = np.argsort(-gains, kind="stable")

@@ -18,6 +18,8 @@ struct Labelling {
 // coreset: increasing node numbers; load_y = w_y·scale_y / W_j for y's cluster j, so that ⟨φ(x), c_j⟩ is scale_x times the
 // sum of load_y·A_xy over the cluster, plus own_y = w_y·(K_yy - scale_y²A_yy)/W_j where x = y (what the shift added).
 //
+// A kernel with a rank-one part r rᵀ adds r_x·pull_j, pull_j being the mean of r over the cluster, to every inner product.
+//
 // With touched_only, a node that has contact with some centre is not offered the ones it has no contact with.
 //
 // Each thread owns a range of nodes and reads from every coreset row the part that falls into it. A node's sum runs over
@@ -25,7 +27,7 @@ struct Labelling {
 template <class Index, class Weight>
 Labelling label_nodes(Context& context, const Csr<Index, Weight>& a, const double* scale, const int64_t* coreset,
                       int64_t m, const int32_t* cluster, const double* load, const double* own, const double* norms,
-                      int64_t k, bool touched_only) {
+                      int64_t k, const double* rank_one, const double* pull, bool touched_only) {
     Labelling out;
     out.labels.resize(a.n);
     out.best.resize(a.n);
@@ -110,10 +112,17 @@ Labelling label_nodes(Context& context, const Csr<Index, Weight>& a, const doubl
                     second = score;
                 }
             };
-            for (int32_t j : touched) offer(j, norms[j] - 2.0 * sum[j]);
-            if (!touched_only || touched.empty())
-                for (int32_t j : {low, low2})
-                    if (j >= 0 && !seen[j]) offer(j, norms[j]);
+            const double r = rank_one ? rank_one[x] : 0.0;
+            for (int32_t j : touched) offer(j, norms[j] - 2.0 * (pull ? sum[j] + r * pull[j] : sum[j]));
+            if (!touched_only || touched.empty()) {
+                if (pull) {
+                    for (int32_t j = 0; j < static_cast<int32_t>(k); ++j)
+                        if (!seen[j]) offer(j, norms[j] - 2.0 * r * pull[j]);
+                } else {
+                    for (int32_t j : {low, low2})
+                        if (j >= 0 && !seen[j]) offer(j, norms[j]);
+                }
+            }
             out.labels[x] = winner;
             out.best[x] = best;
             out.second[x] = second;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "csr.hpp"
+#include "local_moves.hpp"
 
 namespace corecut {
 
@@ -36,6 +37,34 @@ std::vector<double> within_cluster(Context& context, const Csr<Index, Weight>& a
         }
     });
     return within;
+}
+
+// Every node's weight towards its own cluster (loops apart) and towards the other cluster that holds most of the rest.
+struct Margins {
+    std::vector<double> own, other;
+};
+
+template <class Index, class Weight>
+Margins cluster_margins(Context& context, const Csr<Index, Weight>& a, const int32_t* labels, int64_t k) {
+    for (int64_t x = 0; x < a.n; ++x)
+        if (labels[x] < 0 || labels[x] >= k) throw InputError("a label is not below the number of clusters");
+    Margins result;
+    result.own.resize(a.n);
+    result.other.resize(a.n);
+    const int64_t size = std::max<int64_t>(kRowBlock, a.n / (8 * std::max(context.threads, 1)) + 1);
+    parallel_blocks(context, a.n, size, [&](int64_t, int64_t begin, int64_t end) {
+        Neighbourhood seen(k);
+        for (int64_t x = begin; x < end; ++x) {
+            if ((x & 63) == 0) context.check();
+            seen.read(a, labels, x);
+            double most = 0.0;
+            for (int32_t j : seen.clusters)
+                if (j != labels[x]) most = std::max(most, seen.weight[j]);
+            result.own[x] = seen.weight[labels[x]];
+            result.other[x] = most;
+        }
+    });
+    return result;
 }
 
 }  // namespace corecut

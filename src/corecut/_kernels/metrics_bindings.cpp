@@ -18,6 +18,15 @@ void bind_metrics(nb::module_& m) {
             return to_numpy(std::move(result));
         },
         nb::arg("matrix"), nb::arg("labels"), nb::arg("factor").none(), nb::arg("threads"));
+    m.def("cluster_margins", [](const Matrix& matrix, In<int32_t> labels, int64_t k, int threads) {
+        require_length(labels, matrix.nodes(), "labels");
+        if (k < 1) throw InputError("there must be at least one cluster");
+        Margins result;
+        run(checked_threads(threads), [&](Context& context) {
+            matrix.visit([&](const auto& a) { result = cluster_margins(context, a, labels.data(), k); });
+        });
+        return std::make_tuple(to_numpy(std::move(result.own)), to_numpy(std::move(result.other)));
+    });
 }
 
 }  // namespace corecut

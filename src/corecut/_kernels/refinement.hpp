@@ -106,11 +106,12 @@ struct Refinement {
     bool converged = false;
 };
 
-// Sweeps until a full sweep makes no move, or max_passes sweeps are done. Sweeps look at active nodes only (a neighbour
+// Sweeps until a full sweep makes no move, max_passes sweeps are done, or one lowers F by less than tolerance·F. Sweeps look at active nodes only (a neighbour
 // moved); when none is left, one over all nodes decides, since volumes change for everybody.
 template <class Index, class Weight>
 Refinement refine(Context& context, const Csr<Index, Weight>& a, const double* degrees, const double* sizes, int32_t* labels,
-                  int64_t k, double tau, double total_size, double min_size, double max_size, int64_t max_passes) {
+                  int64_t k, double tau, double total_size, double min_size, double max_size, int64_t max_passes,
+                  double tolerance) {
     for (int64_t x = 0; x < a.n; ++x)
         if (labels[x] < 0 || labels[x] >= k) throw InputError("a label is not below the number of clusters");
     Refinement result;
@@ -121,11 +122,15 @@ Refinement refine(Context& context, const Csr<Index, Weight>& a, const double* d
     std::vector<int32_t> stamp(a.n, 0);
     int32_t batch_number = 0;
     bool full = true;
+    double value = result.before;
     while (result.passes < max_passes) {
         const SweepResult pass = sweep(context, a, labels, k, policy, active, stamp, batch_number);
         ++result.passes;
         result.moves += pass.moves;
+        const double last = value;
+        value = policy.objective();
         if (pass.moves > 0) {
+            if (last - value < tolerance * value) break;
             full = false;
         } else if (full) {
             result.converged = true;

@@ -1,0 +1,50 @@
+"""Confidence: how sure is a node's label?
+
+    margin_x = (A(x, own cluster) - max over other clusters of A(x, j)) / Σ_j A(x, j),      cut off at 0,
+
+the share of a node's edge weight (its loop apart) that speaks for its cluster more than for the next one: 1 for a node inside,
+0 for one on the border or without edges. When several draws were made, it is multiplied by the share of draws that agree on
+the node, each draw's clusters being matched to those of the final partition by largest overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from corecut import _core
+from corecut._typing import FloatArray, LabelArray
+from corecut._validation import check_labels, thread_count
+from corecut.graph import as_graph
+
+
+def label_confidence(graph: Any, labels: Any, *, n_jobs: int | None = None) -> FloatArray:
+    """Return every node's margin, between 0 and 1; see the module. One pass over the edges.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from corecut import label_confidence
+    >>> path = np.array([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0]])
+    >>> label_confidence(path, [0, 0, 1, 1])
+    array([1., 0., 0., 1.])
+    """
+    checked = as_graph(graph, n_jobs=n_jobs)
+    partition, k = check_labels(labels, checked.n_nodes)
+    own, other = _core.cluster_margins(checked.matrix, partition, k, thread_count(n_jobs))
+    weight = checked.degrees - (0.0 if checked.diagonal is None else checked.diagonal)
+    return np.clip(np.divide(own - other, weight, out=np.zeros_like(own), where=weight > 0), 0.0, 1.0)
+
+
+def agreement(labels: LabelArray, draws: Sequence[LabelArray], n_clusters: int) -> FloatArray:
+    """Return the share of draws that put a node into the same cluster as `labels`, after matching clusters by overlap."""
+    agreed = np.zeros(labels.size)
+    for draw in draws:
+        overlap = sp.csr_array((np.ones(labels.size), (draw, labels)), shape=(n_clusters, n_clusters)).tocsr()
+        overlap.sum_duplicates()
+        match = np.asarray(overlap.argmax(axis=1)).ravel()
+        agreed += match[draw] == labels
+    return agreed / len(draws)

@@ -1,0 +1,177 @@
+"""Settings: how to cluster, and what every "auto" stands for on a given graph.
+
+The rules, each from measurements on real and planted graphs (docs/sparse-graphs.md):
+
+- coreset_size: 20 draws per cluster, enough for an induced mean degree of 20, all nodes of a graph of up to 3,000.
+- aggregate: yes on sparse graphs (fewer than 100 entries per node) and those of up to ten million entries, unless a coreset
+  size was asked for; and where the induced mean degree of the coreset would fall below 15.
+- regularization: 0 on dense graphs; on sparse ones 0.1 of the mean degree, less where clusters have fewer than 80 nodes.
+- max_cluster_size: 20 % of the nodes or twice the mean cluster, whichever is more, when refining a sparse graph.
+- n_init: four draws where the graph (or its quotient) is small, one otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from corecut._validation import check_count, check_n_clusters, check_option, check_real
+from corecut.coreset import Importance
+from corecut.graph import Graph
+from corecut.induced import Degrees
+from corecut.labelling import Candidates
+from corecut.sampling import Sampler
+from corecut.spectral import AssignLabels, EigenSolver
+
+# A graph of at most this many nodes is its own coreset: the spectral step takes a fraction of a second on all of it.
+SMALL_GRAPH = 3_000
+# From this many entries per node on a graph counts as dense.
+DENSE = 100
+# Up to this many entries aggregation takes a second or two, and its partitions are better than a coreset's.
+MODERATE = 10_000_000
+# Below this mean degree a coreset's graph falls into pieces.
+LEAST_INDUCED_DEGREE = 15
+# Up to this many nodes a quotient graph goes to the spectral step as it is.
+SMALL_QUOTIENT = 100_000
+# Up to this many entries further draws cost next to nothing.
+_FEW_ENTRIES = 100_000
+
+Auto = Literal["auto"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to cluster; the estimator's parameters of the same names."""
+
+    n_clusters: int
+    coreset_size: float | Auto = "auto"
+    aggregate: bool | Auto = "auto"
+    regularization: float | Auto = "auto"
+    shift: float | Auto = "auto"
+    seeding_factor: float = 2.0
+    sampler: Sampler = "rejection"
+    importance: Importance = "seeds"
+    degrees: Degrees = "rows"
+    eigen_solver: EigenSolver = "auto"
+    n_components: int | None = None
+    assign_labels: AssignLabels = "kmeans"
+    n_init: int | Auto = "auto"
+    candidates: Candidates = "touched"
+    refine: bool = True
+    min_cluster_size: int | None = None
+    max_cluster_size: int | None = None
+    n_jobs: int | None = None
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The settings as numbers, after every "auto" has been decided for one graph.
+
+    Attributes
+    ----------
+    asked
+        The settings they come from.
+    n_clusters, coreset_size, aggregate, regularization
+        k, number of draws, whether to aggregate, τ in units of the mean degree.
+    max_cluster_size
+        Largest number of nodes that repair and refinement let a cluster grow to; None for no bound.
+    slack
+        How much the objective may rise when a cluster above that is split: without limit where the user set it.
+    """
+
+    asked: Settings
+    n_clusters: int
+    coreset_size: int
+    aggregate: bool
+    regularization: float
+    max_cluster_size: float | None
+    slack: float
+
+    def n_init(self, graph: Graph) -> int:
+        """Return the number of draws for the graph that they are made on."""
+        if self.asked.n_init == "auto":
+            return 4 if graph.n_entries <= _FEW_ENTRIES and self.asked.refine else 1
+        return check_count(self.asked.n_init, "n_init")
+
+    def sentence(self, graph: Graph) -> str:
+        """Say what was chosen."""
+        way = "aggregated to a quotient graph" if self.aggregate else f"a coreset of {self.coreset_size:,} draws"
+        if not self.aggregate and self.coreset_size >= np.count_nonzero(graph.degrees):
+            way = "all nodes, without a coreset"
+        return (
+            f"{graph.n_nodes:,} nodes with {graph.n_entries / graph.n_nodes:.1f} entries each, {self.n_clusters} clusters: {way}, "
+            f"regularization {self.regularization:g}, {'with' if self.asked.refine else 'without'} refinement"
+        )
+
+
+def resolve(settings: Settings, graph: Graph) -> Choices:
+    """Decide every "auto" for a graph, after checking what depends on it; warn of choices that will fail."""
+    k = check_n_clusters(settings.n_clusters, graph.n_nodes)
+    nodes = int(np.count_nonzero(graph.degrees))
+    if nodes == 0:
+        raise ValueError("the graph has no edges: there is nothing to cluster by")
+    check_real(settings.seeding_factor, "seeding_factor", exclusive=True)
+    size = coreset_size_for(graph, k, settings.coreset_size)
+    per_node = graph.n_entries / nodes
+    induced = size * per_node / nodes
+    if settings.aggregate == "auto":
+        falls_apart = induced < LEAST_INDUCED_DEGREE and size < nodes
+        cheap = per_node < DENSE or graph.n_entries <= MODERATE
+        aggregate = falls_apart or (cheap and nodes > SMALL_GRAPH and settings.coreset_size == "auto")
+    else:
+        aggregate = bool(check_option(settings.aggregate, "aggregate", (True, False)))
+        if not aggregate and size < nodes and induced < LEAST_INDUCED_DEGREE:
+            needed = min(nodes, math.ceil(LEAST_INDUCED_DEGREE * nodes / per_node))
+            warnings.warn(
+                f"a coreset of {size:,} nodes keeps only about {induced:.1f} entries per node and its graph will fall into "
+                f"pieces; set aggregate=True, or coreset_size={needed:,} or more",
+                UserWarning,
+                stacklevel=2,
+            )
+    if settings.regularization == "auto":
+        dense = per_node >= DENSE
+        regularization = 0.0 if dense or not settings.refine else 0.1 * min(1.0, graph.n_nodes / (80 * k))
+    else:
+        regularization = check_real(settings.regularization, "regularization")
+    return Choices(replace(settings), k, size, aggregate, regularization, *_size_bound(settings, graph, k, per_node))
+
+
+def _size_bound(settings: Settings, graph: Graph, k: int, per_node: float) -> tuple[float | None, float]:
+    n = graph.n_nodes
+    smallest = 0 if settings.min_cluster_size is None else check_count(settings.min_cluster_size, "min_cluster_size")
+    if smallest * k > n:
+        raise ValueError(f"min_cluster_size={smallest} times n_clusters={k} is more than the {n} nodes")
+    if settings.max_cluster_size is not None:
+        largest = check_count(settings.max_cluster_size, "max_cluster_size")
+        if largest * k < n:
+            raise ValueError(f"max_cluster_size={largest} times n_clusters={k} is less than the {n} nodes")
+        if largest < smallest:
+            raise ValueError(f"max_cluster_size={largest} is below min_cluster_size={smallest}")
+        return float(largest), math.inf
+    if per_node >= DENSE:
+        return None, 0.0
+    return max(0.2 * n, 2 * n / k), 0.25
+
+
+def coreset_size_for(graph: Graph, n_clusters: int, asked: Any) -> int:
+    """Return a coreset size for a count, a fraction, or "auto": enough nodes per cluster and edges among them."""
+    k, nodes = n_clusters, int(np.count_nonzero(graph.degrees))
+    if isinstance(asked, str) and asked == "auto":
+        if nodes <= SMALL_GRAPH:
+            return nodes
+        for_edges = 20 * nodes * nodes / graph.n_entries  # an induced mean degree of 20
+        return min(nodes, max(SMALL_GRAPH // 2, 20 * k, math.ceil(for_edges)))
+    if isinstance(asked, numbers.Integral) and not isinstance(asked, bool):
+        size = check_count(asked, "coreset_size")
+    elif isinstance(asked, numbers.Real) and not isinstance(asked, bool) and 0 < float(asked) <= 1:
+        size = max(1, round(float(asked) * graph.n_nodes))
+    else:
+        raise ValueError(f'coreset_size must be a count, a fraction in (0, 1] or "auto", got {asked!r}')
+    if size < k:
+        raise ValueError(f"coreset_size={asked} gives {size} coreset nodes for n_clusters={k}: ask for at least {k}")
+    return min(size, nodes)
