@@ -1,4 +1,4 @@
-"""Confidence: how sure is a node's label?
+"""Confidence: how sure a node's label is.
 
     margin_x = (A(x, own cluster) - max over other clusters of A(x, j)) / Σ_j A(x, j),      cut off at 0,
 

@@ -28,7 +28,7 @@ from corecut.kernel import KernelView
 from corecut.labelling import label_nodes
 from corecut.placement import fill_empty, main_part, place_isolated, place_rest
 from corecut.sampling import sample_seeds
-from corecut.settings import SMALL_QUOTIENT, Choices, Settings, resolve
+from corecut.settings import Choices, Settings, resolve
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,8 @@ def cluster_graph(graph: Graph, settings: Settings, *, random_state: RandomState
             levels = aggregate_graph(graph, choices.n_clusters, n_jobs=n_jobs)
     top = levels[-1].graph if levels else graph
     sizes = levels[-1].sizes if levels else np.ones(graph.n_nodes)
-    if choices.coreset_size < np.count_nonzero(top.degrees) and (not choices.aggregate or top.n_nodes > SMALL_QUOTIENT):
+    choices = choices.on(top)
+    if choices.coreset_size < np.count_nonzero(top.degrees):
         draws = [_draw_by_coreset(top, sizes, choices, generator, stage) for _ in range(choices.n_init(top))]
     else:
         draws = _draw_directly(top, sizes, choices, generator, stage)
@@ -187,7 +188,7 @@ def _draw_directly(
             objective = steps.refine(part, inner, found, choices, max_passes=0)[1]
         labels = np.zeros(graph.n_nodes, np.int32)
         labels[main] = found
-        labels = place_rest(graph, sizes, labels, choices.n_clusters, main, choices.max_cluster_size)
+        labels = place_rest(graph, sizes, labels, main, n_clusters=choices.n_clusters, max_size=choices.max_cluster_size)
         sample = Sample(Coreset(np.flatnonzero(main), part.degrees, 0), found, embedding, steps.solver_for(choices))
         draws.append(Draw(labels, objective, sample))
     return draws

@@ -35,7 +35,7 @@ def main_part(graph: Graph, sizes: FloatArray, n_clusters: int) -> BoolArray:
 
 
 def place_rest(
-    graph: Graph, sizes: FloatArray, labels: LabelArray, n_clusters: int, main: BoolArray, max_size: float | None = None
+    graph: Graph, sizes: FloatArray, labels: LabelArray, main: BoolArray, *, n_clusters: int, max_size: float | None = None
 ) -> LabelArray:
     """Label the nodes outside `main`, a component at a time: the cluster of largest volume that has room takes it."""
     if main.all():

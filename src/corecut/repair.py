@@ -5,8 +5,8 @@ Single-node moves cannot mend that. A round of repair looks at all clusters at o
 - the best way to split each one in two, F falls by gain_j: a few power steps on the graph without the edges between clusters
   give every cluster's second eigenvector, and one pass over the edges the best cut along it;
 - the cheapest way to merge two adjacent ones, F rises by loss_ij, from the graph of clusters;
-- every split is paired with the cheapest merge of two other clusters and both are made while gain_j - loss_ij ≥ 0.15. Clusters of
-  different pairs are distinct, so the changes of F are exact and add up; then nodes are moved one by one as in refinement.
+- every split is paired with the cheapest merge of two other clusters, and both are made while gain_j - loss_ij ≥ 0.15. Clusters
+  of different pairs are distinct, so the changes of F are exact and add up; then nodes are moved one by one as in refinement.
 
 It ends when no pair pays or F has settled. F alone would trade true clusters for crumbs beside one giant (its minimum on many
 real graphs), so that no part of a split may be smaller than a quarter of the mean cluster, and no merge may exceed the largest

@@ -92,6 +92,13 @@ class Choices:
     max_cluster_size: float | None
     slack: float
 
+    def on(self, top: Graph) -> Choices:
+        """Return the choices for the graph that draws are made on: a quotient has a coreset size of its own."""
+        if not self.aggregate or self.asked.coreset_size != "auto":
+            return self
+        small = top.n_nodes <= SMALL_QUOTIENT
+        return replace(self, coreset_size=top.n_nodes if small else coreset_size_for(top, self.n_clusters, "auto"))
+
     def n_init(self, graph: Graph) -> int:
         """Return the number of draws for the graph that they are made on."""
         if self.asked.n_init == "auto":
@@ -104,8 +111,8 @@ class Choices:
         if not self.aggregate and self.coreset_size >= np.count_nonzero(graph.degrees):
             way = "all nodes, without a coreset"
         return (
-            f"{graph.n_nodes:,} nodes with {graph.n_entries / graph.n_nodes:.1f} entries each, {self.n_clusters} clusters: {way}, "
-            f"regularization {self.regularization:g}, {'with' if self.asked.refine else 'without'} refinement"
+            f"{graph.n_nodes:,} nodes with {graph.n_entries / graph.n_nodes:.1f} entries each, {self.n_clusters} clusters: "
+            f"{way}, regularization {self.regularization:g}, {'with' if self.asked.refine else 'without'} refinement"
         )
 
 
@@ -138,7 +145,7 @@ def resolve(settings: Settings, graph: Graph) -> Choices:
         regularization = 0.0 if dense or not settings.refine else 0.1 * min(1.0, graph.n_nodes / (80 * k))
     else:
         regularization = check_real(settings.regularization, "regularization")
-    return Choices(replace(settings), k, size, aggregate, regularization, *_size_bound(settings, graph, k, per_node))
+    return Choices(settings, k, size, aggregate, regularization, *_size_bound(settings, graph, k, per_node))
 
 
 def _size_bound(settings: Settings, graph: Graph, k: int, per_node: float) -> tuple[float | None, float]:
