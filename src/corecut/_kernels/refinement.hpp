@@ -106,8 +106,8 @@ struct Refinement {
     bool converged = false;
 };
 
-// Sweeps until a full sweep makes no move, max_passes sweeps are done, or one lowers F by less than tolerance·F. Sweeps look at active nodes only (a neighbour
-// moved); when none is left, one over all nodes decides, since volumes change for everybody.
+// Sweeps until a full sweep makes no move, max_passes sweeps are done, or one lowers F by less than tolerance·F. Sweeps look
+// at active nodes only (a neighbour moved); when none is left, one over all nodes decides, since volumes change for everybody.
 template <class Index, class Weight>
 Refinement refine(Context& context, const Csr<Index, Weight>& a, const double* degrees, const double* sizes, int32_t* labels,
                   int64_t k, double tau, double total_size, double min_size, double max_size, int64_t max_passes,
@@ -130,7 +130,7 @@ Refinement refine(Context& context, const Csr<Index, Weight>& a, const double* d
         const double last = value;
         value = policy.objective();
         if (pass.moves > 0) {
-            if (last - value < tolerance * value) break;
+            if (tolerance > 0 && last - value < tolerance * value) break;
             full = false;
         } else if (full) {
             result.converged = true;

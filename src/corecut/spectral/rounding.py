@@ -2,6 +2,9 @@
 
 Weighted k-means with greedy k-means++ seeding, or pivoted QR (Damle, Minden and Ying 2019), which has no random start and
 needs as many columns as clusters.
+
+For m rows, k clusters and d columns a k-means step costs O(m·k·d). Beyond a few hundred clusters that would dominate
+everything, so the rows are first divided into √k parts and each of those into its share of the clusters: O(m·√k·d).
 """
 
 from __future__ import annotations
@@ -17,6 +20,9 @@ from corecut._typing import FloatArray, LabelArray
 # Rows of one matrix product. The borders do not depend on the threads, and neither do the results.
 _ROWS = 4096
 
+# Beyond this many clusters k-means works in two levels.
+_MANY = 1024
+
 Rows = NDArray[np.float32]
 
 
@@ -30,13 +36,15 @@ def kmeans(
     max_iter: int = 50,
     threads: int = 1,
 ) -> LabelArray:
-    """Return the labels of the best of `n_init` runs of weighted Lloyd iterations.
+    """Return the labels of the best of `n_init` runs of weighted Lloyd iterations, in two levels for very many clusters.
 
     Seeds are drawn by greedy k-means++ (2 + log k candidates each, the best kept). A run ends when no label changes or when
     the cost falls by less than 0.01 %. A cluster that loses all its rows takes over the row that pays most.
     """
     points = np.ascontiguousarray(rows, dtype=np.float32)
     mass = (weights / weights.mean()).astype(np.float32)
+    if n_clusters > _MANY:
+        return _two_levels(points, n_clusters, mass, generator, max_iter, threads)
     best_labels, best_cost = np.zeros(len(points), np.int32), np.inf
     for _ in range(n_init):
         centres = _seed(points, n_clusters, mass, generator)
@@ -44,6 +52,39 @@ def kmeans(
         if cost < best_cost:
             best_labels, best_cost = labels, cost
     return best_labels
+
+
+def _two_levels(
+    points: Rows, n_clusters: int, mass: Rows, generator: np.random.Generator, max_iter: int, threads: int
+) -> LabelArray:
+    """Divide the rows into √k parts, and each part into clusters in proportion to its weight."""
+    coarse = int(np.ceil(np.sqrt(n_clusters)))
+    part, _ = _lloyd(points, mass, _seed(points, coarse, mass, generator), max_iter, threads)
+    order = np.argsort(part, kind="stable")
+    borders = np.searchsorted(part[order], np.arange(coarse + 1))
+    counts = _shares(np.bincount(part, mass, minlength=coarse), np.diff(borders), n_clusters)
+    labels, first = np.empty(len(points), np.int32), 0
+    for j in range(coarse):
+        rows = order[borders[j] : borders[j + 1]]
+        if rows.size == 0:
+            continue
+        inside = points[rows]
+        centres = _seed(inside, int(counts[j]), mass[rows], generator)
+        labels[rows] = first + _lloyd(inside, mass[rows], centres, max_iter, 1)[0]
+        first += int(counts[j])
+    return labels
+
+
+def _shares(mass: FloatArray, rows: NDArray[np.int64], total: int) -> NDArray[np.int64]:
+    """Share `total` clusters out in proportion to mass: at least one to a part with rows, at most one per row."""
+    counts = np.minimum(np.maximum(np.floor(total * mass / mass.sum()).astype(np.int64), rows > 0), rows)
+    while counts.sum() != total:
+        wanted = total * mass / mass.sum() - counts
+        if counts.sum() < total:
+            counts[np.argmax(np.where(counts < rows, wanted, -np.inf))] += 1
+        else:
+            counts[np.argmin(np.where(counts > 1, wanted, np.inf))] -= 1
+    return counts
 
 
 def _seed(points: Rows, n_clusters: int, mass: Rows, generator: np.random.Generator) -> Rows:
