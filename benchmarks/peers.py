@@ -16,30 +16,19 @@ reason. Figures are medians (peak memory: largest, ARI: mean) over the repeats. 
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
-import multiprocessing
-import os
-import platform
-import re
 import statistics
-import sys
-import traceback
 from collections.abc import Callable
-from contextlib import suppress
-from importlib.metadata import version
-from multiprocessing.connection import Connection
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import coreset_sc
 import numpy as np
 import scipy.sparse as sp
+from measure import Clock, in_child, machine
 from sklearn.cluster import SpectralClustering
 from sklearn.metrics import adjusted_rand_score
 
-import corecut
 from corecut import (
     CoresetSpectralClustering,
     Graph,
@@ -53,19 +42,6 @@ from corecut import (
 Seconds = dict[str, float]
 Method = Callable[[sp.csr_matrix, int, int, int], tuple[Seconds, Any]]
 CORESET_SHARE = 0.01
-
-
-class Clock:
-    """Seconds between calls, by name."""
-
-    def __init__(self) -> None:
-        self.seconds: Seconds = {}
-        self._since = perf_counter()
-
-    def stop(self, name: str) -> None:
-        now = perf_counter()
-        self.seconds[name] = now - self._since
-        self._since = now
 
 
 # --- whole fits: (matrix, k, coreset size, seed) -> seconds of each step, labels of all nodes --------------------------
@@ -131,55 +107,19 @@ def construct_coreset_sc(matrix: sp.csr_matrix, k: int, size: int, seed: int) ->
 # --- measurement ---------------------------------------------------------------------------------------------------------
 
 
-def high_water_mark() -> float:
-    """Return the largest resident size of this process since the last reset, in megabytes."""
-    found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
-    assert found is not None
-    return int(found[1]) / 1024
-
-
-def reset_high_water_mark() -> None:
-    with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).malloc_trim(0)  # what the allocator keeps in reserve must not hide what the method takes
-    Path("/proc/self/clear_refs").write_text("5")
-
-
-def in_child(connection: Connection, method: Method, tiny: sp.csr_matrix, matrix: sp.csr_matrix, *settings: Any) -> None:
-    k, size, seed, truth = settings
-    try:
-        method(tiny, 4, 80, seed)
-        reset_high_water_mark()
-        before = high_water_mark()
-        seconds, labels = method(matrix, k, size, seed)
-        peak = high_water_mark() - before
-        ari = None if labels is None else float(adjusted_rand_score(truth, labels))
-        connection.send({"seconds": seconds, "peak_mb": peak, "ari": ari})
-    except BaseException as error:  # a panic of a native peer is no Exception
-        traceback.print_exc()
-        connection.send({"failed": f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"})
-
-
 def measure(
     method: Method, matrix: sp.csr_matrix, k: int, size: int, *, truth: Any, repeats: int, limit: float
 ) -> dict[str, Any]:
     """Run a method in one child process after the other and sum up; no further repeat once one fails or takes too long."""
-    context = multiprocessing.get_context("fork")
     tiny = with_loops(make_sbm(100, 4, 0.5, 0.01, random_state=0)[0])
     runs: list[dict[str, Any]] = []
     for seed in range(repeats):
-        receiver, sender = context.Pipe(duplex=False)
-        child = context.Process(target=in_child, args=(sender, method, tiny, matrix, k, size, seed, truth))
-        child.start()
-        sender.close()
-        try:
-            run = receiver.recv() if receiver.poll(limit) else {"failed": f"not done in {limit:.0f} s"}
-        except EOFError:
-            run = {"failed": "the process died"}
-        child.kill()
-        child.join()
-        if "failed" in run:
-            return run
-        runs.append(run)
+        run = in_child(lambda _, s=seed: method(matrix, k, size, s), before=lambda s=seed: method(tiny, 4, 80, s), limit=limit)
+        if run.failed:
+            return {"failed": run.failed}
+        seconds, labels = run.result
+        ari = None if labels is None else float(adjusted_rand_score(truth, labels))
+        runs.append({"seconds": seconds, "peak_mb": run.peak_mb, "ari": ari})
     steps = runs[0]["seconds"]
     ari = None if runs[0]["ari"] is None else statistics.mean(run["ari"] for run in runs)
     return {
@@ -271,17 +211,6 @@ def compare_constructions(n: int, clusters: list[int], size: int, *, repeats: in
     return rows
 
 
-def machine() -> dict[str, Any]:
-    packages = ("coreset-sc", "scikit-learn", "scipy", "numpy")
-    return {
-        "cores": len(os.sched_getaffinity(0)),
-        "platform": platform.platform(),
-        "python": platform.python_version(),
-        "corecut": corecut.__version__,
-        **{name: version(name) for name in packages},
-    }
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description="corecut beside coreset-sc and scikit-learn")
     parser.add_argument("--quick", action="store_true", help="smaller graphs, within a minute")
@@ -291,13 +220,11 @@ def main() -> None:
     parser.add_argument("--limit", type=float, help="seconds after which a run is given up (default 180)")
     parser.add_argument("--json", type=Path, metavar="PATH", help="also write all figures to this file")
     options = parser.parse_args()
-    if not sys.platform.startswith("linux"):
-        sys.exit("peak memory is measured through /proc: this benchmark runs on Linux only")
     sbm = options.sbm if options.sbm is not None else [10, 20] if options.quick else [10, 50, 250]
     planted = options.planted if options.planted is not None else [100, 2000] if options.quick else [100, 1000, 5000, 20000]
     repeats = options.repeats or 3
     limit = options.limit or (15.0 if options.quick else 180.0)
-    about = machine()
+    about = machine("coreset-sc", "scikit-learn", "scipy", "numpy")
     print(", ".join(f"{name} {value}" for name, value in about.items()))
     rows: list[dict[str, Any]] = []
     methods: dict[str, Method] = {"corecut": fit_corecut, "coreset-sc": fit_coreset_sc, "scikit-learn": fit_scikit_learn}
