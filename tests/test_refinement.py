@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import checks
@@ -189,6 +191,24 @@ def test_objective_is_the_regularised_normalised_cut(A: np.ndarray, regularizati
     assert found.objective == pytest.approx(normalized_cut(A, found.labels, **settings), abs=1e-13)
 
 
+@given(cases(), st.data())
+def test_degrees_need_not_be_row_sums(case: Case, data: st.DataObject) -> None:
+    # As in the graph of a coreset, whose degrees are its weights.
+    n = len(case.A)
+    graph = Graph.from_matrix(case.A)
+    factors = np.array(data.draw(st.lists(st.sampled_from([0.5, 1.0, 4.0]), min_size=n, max_size=n)))
+    degrees = graph.degrees * factors
+    found = refine_weighted(
+        dataclasses.replace(graph, degrees=degrees), case.labels, sizes=case.sizes, tau=case.tau, n_clusters=case.k
+    )
+    before, after = (
+        twins.exact_objective(case.A, labels, case.k, case.tau, case.sizes, degrees=degrees)
+        for labels in (case.labels, found.labels)
+    )
+    assert after <= before - found.n_moves * (LEAST - ROUNDING)
+    assert found.objective == pytest.approx(float(after), abs=1e-12)
+
+
 def test_every_partition_of_a_small_graph_ends_in_a_local_optimum(rng: np.random.Generator) -> None:
     A = problems.random_adjacency(rng, 7, density=0.5, unit=True)
     ones = np.ones(7)
@@ -298,6 +318,18 @@ def test_no_passes_mean_no_change(rng: np.random.Generator) -> None:
     np.testing.assert_array_equal(found.labels, labels)
 
 
+def test_tolerance_ends_refinement_early(rng: np.random.Generator) -> None:
+    graph, labels = planted(rng, unit=False)
+    passes = [refine_partition(graph, labels, max_passes=count).objective for count in range(4)]
+    falls = [before / after - 1.0 for before, after in pairwise(passes)]
+    # The first pass lowers F by much, later ones by less and less.
+    assert falls[0] > falls[1] > falls[2] > 0
+    found = refine_partition(graph, labels, tolerance=falls[1] + 1e-3)
+    assert (found.n_passes, found.converged) == (2, False)
+    assert found.objective == passes[2]
+    assert refine_partition(graph, labels, tolerance=0.0).converged
+
+
 def test_empty_clusters_stay_empty_and_count(rng: np.random.Generator) -> None:
     A = problems.random_adjacency(rng, 12)
     labels = rng.integers(2, size=12)
@@ -321,6 +353,7 @@ def test_a_graph_without_edges_is_left_alone() -> None:
         ([0, 1, 1], {"regularization": -1.0}, ValueError, "regularization must be a finite number not below 0, got -1"),
         ([0, 1, 1], {"regularization": "auto"}, TypeError, "regularization must be a number, got 'auto'"),
         ([0, 1, 1], {"max_passes": -1}, ValueError, "max_passes must be at least 0"),
+        ([0, 1, 1], {"tolerance": -0.1}, ValueError, "tolerance must be a finite number not below 0"),
         ([0, 1, 1], {"min_cluster_size": -1}, ValueError, "min_cluster_size must be"),
         ([0, 1, 1], {"max_cluster_size": 0}, ValueError, "max_cluster_size must be"),
         ([0, 1, 1], {"min_cluster_size": 3, "max_cluster_size": 2}, ValueError, "min_cluster_size=3 is above max"),

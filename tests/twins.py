@@ -211,13 +211,16 @@ def objective_of_sums(association: Sequence[Any], volume: Sequence[Any], size: S
     return total
 
 
-def exact_objective(A: Array, labels: Array, k: int, tau: float = 0.0, sizes: Array | None = None) -> Fraction:
-    """F of a partition, with every sum taken in exact arithmetic."""
+def exact_objective(
+    A: Array, labels: Array, k: int, tau: float = 0.0, sizes: Array | None = None, *, degrees: Array | None = None
+) -> Fraction:
+    """F of a partition, with every sum taken in exact arithmetic; degrees other than the row sums where they are given."""
     rows = [[Fraction(value) for value in row] for row in A.tolist()]
     nodes = [Fraction(value) for value in (np.ones(len(A)) if sizes is None else sizes).tolist()]
     clusters = [np.flatnonzero(np.asarray(labels) == j).tolist() for j in range(k)]
     association = [sum((rows[x][y] for x in cluster for y in cluster), Fraction(0)) for cluster in clusters]
-    volume = [sum((sum(rows[x]) for x in cluster), Fraction(0)) for cluster in clusters]
+    volumes = [sum(row) for row in rows] if degrees is None else [Fraction(value) for value in degrees.tolist()]
+    volume = [sum((volumes[x] for x in cluster), Fraction(0)) for cluster in clusters]
     return objective_of_sums(association, volume, [sum((nodes[x] for x in c), Fraction(0)) for c in clusters], tau)
 
 
