@@ -61,6 +61,7 @@ ORDER = [
     "real_points",
     "datasets",
     "planted",
+    "experiments",
     "commands",
     "cli",
 ]

@@ -20,6 +20,7 @@ from corecut.commands.cluster import cluster
 from corecut.commands.convert import convert
 from corecut.commands.demo import demo
 from corecut.commands.evaluate import evaluate
+from corecut.commands.experiment import experiment
 from corecut.commands.info import info
 
 
@@ -47,6 +48,7 @@ app.command()(convert)
 app.command()(info)
 app.command()(evaluate)
 app.command()(demo)
+app.command()(experiment)
 app.add_typer(generate.app, name="generate")
 
 
