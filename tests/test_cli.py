@@ -231,7 +231,7 @@ def test_failure_is_one_sentence_and_ends_with_1(run, tmp_path, arguments, messa
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.txt", "g.txt"]
 
 
-@pytest.mark.parametrize("command", ["cluster", "convert", "info", "evaluate", "demo", "generate planted"])
+@pytest.mark.parametrize("command", ["cluster", "convert", "info", "evaluate", "demo", "experiment", "generate planted"])
 def test_help_explains_every_option(run, command):
     result = run(*command.split(), "--help")
     assert result.exit_code == 0

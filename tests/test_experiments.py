@@ -107,6 +107,7 @@ def test_results_hold_seeds_versions_and_machine(out, name):
     assert {cell["graph"] for cell in results["cells"]} == results["graphs"].keys()
 
 
+@pytest.mark.filterwarnings("ignore:a coreset of")
 def test_the_same_seed_gives_the_same_measures(out):
     """Runs differ in their seed only, and every measure but the time follows from it."""
     found = {}

@@ -147,8 +147,11 @@ class Prepared:
     @cached_property
     def matrix(self) -> sp.csr_matrix:
         """The graph in the one format that every library takes."""
-        adjacency = self.graph.adjacency
-        matrix = sp.csr_matrix((adjacency.data.astype(np.float64), adjacency.indices, adjacency.indptr), shape=adjacency.shape)
+        graph = self.graph
+        data = np.ones(graph.n_entries) if graph.weights is None else graph.weights.astype(np.float64)
+        # scipy would widen the indices to match a wide indptr.
+        indptr = graph.indptr.astype(np.int32) if graph.n_entries < 2**31 else graph.indptr
+        matrix = sp.csr_matrix((data, graph.indices, indptr), shape=(graph.n_nodes, graph.n_nodes))
         matrix.has_canonical_format = True  # spares every library the pass to find out
         return matrix
 

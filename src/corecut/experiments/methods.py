@@ -31,6 +31,7 @@ from corecut.spectral import EigenSolver
 PUBLISHED: dict[str, Any] = {
     "aggregate": False,
     "refine": False,
+    "n_init": 1,
     "regularization": 0.0,
     "sampler": "tree",
     "importance": "seeds",
@@ -38,7 +39,6 @@ PUBLISHED: dict[str, Any] = {
     "degrees": "rows",
     "candidates": "all",
 }
-PUBLISHED = {name: value for name, value in PUBLISHED.items() if name in CoresetSpectralClustering().get_params()}
 
 
 @dataclass(frozen=True, eq=False)
