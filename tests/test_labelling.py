@@ -27,15 +27,24 @@ def random_coreset(problem: problems.Problem, rng: np.random.Generator, size: in
 
 
 def check_labelling(
-    problem: problems.Problem, coreset: Coreset, labels: np.ndarray, k: int, candidates: Any = "all"
+    problem: problems.Problem,
+    coreset: Coreset,
+    labels: np.ndarray,
+    k: int,
+    candidates: Any = "all",
+    *,
+    edges: np.ndarray | None = None,
 ) -> Labelling:
-    """Compare with the dense definition; labels may differ only between centres at equal distance."""
+    """Compare with the dense definition; labels may differ only between centres at equal distance.
+
+    Contact is by the entries of K, or by `edges` where a regularised K has no zeros.
+    """
     found = label_nodes(problem.view, coreset, labels, n_clusters=k, candidates=candidates)
     checks.valid_labels(found.labels, problem.n, k)
     centres = twins.centroid_coefficients(problem.n, coreset.indices, coreset.weights, labels, k)
     distances = twins.centre_distances(problem.K, centres)
     # A coreset node is in contact with its own cluster even where K_xx = 0.
-    neighbours = (problem.K + np.eye(problem.n))[:, coreset.indices] != 0
+    neighbours = ((problem.K if edges is None else edges) + np.eye(problem.n))[:, coreset.indices] != 0
     contact = neighbours @ twins.membership(labels, k) > 0
     assert found.n_untouched == np.count_nonzero(~contact.any(axis=1))
     if candidates == "touched":
@@ -60,6 +69,22 @@ def test_labels_and_distances_by_definition(problem: problems.Problem, candidate
         coreset = random_coreset(problem, rng, size)
         for k in (1, 2, 3):
             check_labelling(problem, coreset, rng.integers(k, size=coreset.size), k, candidates)
+
+
+@pytest.mark.parametrize("candidates", ["all", "touched"])
+def test_regularised_kernels_by_definition(candidates: str, rng: np.random.Generator) -> None:
+    for regularization in (0.1, 2.0):
+        A = problems.random_adjacency(rng, 20, density=0.2, loops=0.3, isolated=3)
+        sizes = rng.integers(1, 4, size=20).astype(float)
+        plain = problems.graph_problem(A, 0.0)
+        tau = regularization * plain.w.sum() / sizes.sum()
+        weights = plain.w + tau * sizes
+        full = A * (plain.w.sum() / A.sum()) + tau / sizes.sum() * np.outer(sizes, sizes)
+        problem = problems.Problem(plain.view.regularized(tau, sizes), full / np.outer(weights, weights), weights)
+        for size in (1, 2, 6, 100):
+            coreset = random_coreset(problem, rng, size)
+            for k in (1, 2, 3):
+                check_labelling(problem, coreset, rng.integers(k, size=coreset.size), k, candidates, edges=A)
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["all", "touched"]))

@@ -137,6 +137,7 @@ def centre_norms(
     association = np.bincount(labels[rows], pairs, minlength=n_clusters)
     mass = np.bincount(labels, coreset.weights, minlength=n_clusters)
     if kernel.rank_one is not None:
-        association += np.bincount(labels, coreset.weights * kernel.rank_one[nodes], minlength=n_clusters) ** 2
+        # Not in place: without a single pair the sums are integers to NumPy.
+        association = association + np.bincount(labels, coreset.weights * kernel.rank_one[nodes], minlength=n_clusters) ** 2
     norms: FloatArray = np.divide(association, mass * mass, out=np.full(n_clusters, np.inf), where=mass > 0)
     return norms
