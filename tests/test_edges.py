@@ -109,8 +109,9 @@ def test_the_same_rows_for_any_memory_and_threads(tmp_path, monkeypatch, rng, we
 
     whole = rows(None, 1)
     assert len(whole.pieces) == 1
+    monkeypatch.setattr(corecut.edges, "_BEST_ROOM", 30_000)
     monkeypatch.setattr(corecut.edges, "_LEAST_ROOM", 10_000)
-    for memory, threads in [(1, 1), (200_000, 3)]:
+    for memory, threads in [(1, 1), (200_000, 3), (None, 2)]:
         parts = rows(memory, threads)
         assert len(parts.pieces) > 3
         for i in range(4 if weighted else 2):

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
@@ -244,3 +248,39 @@ def test_sizes_as_people_read_them():
         "3.2 GB",
         "50 TB",
     ]
+
+
+PEAK = """
+import sys, threading, time
+from corecut.readers import convert_graph
+
+def anonymous():
+    return 1024 * int(open("/proc/self/status").read().split("RssAnon:")[1].split()[0])
+
+def watch():
+    global peak
+    while watching:
+        peak = max(peak, anonymous())
+        time.sleep(0.005)
+
+before = peak = anonymous()
+watching = True
+thread = threading.Thread(target=watch)
+thread.start()
+convert_graph(sys.argv[1], sys.argv[2], memory=sys.argv[3])
+watching = False
+thread.join()
+print(peak - before)
+"""
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(sys.platform != "linux", reason="anonymous memory is read from /proc")
+def test_memory_stays_within_the_bound(tmp_path, rng):
+    path = tmp_path / "edges.parquet"
+    u, v = rng.integers(0, 500_000, (2, 20_000_000))  # 160 MB spooled, as much again for the entries
+    pq.write_table(pa.table({"u": u, "v": v}), path, row_group_size=1 << 18)
+    command = [sys.executable, "-c", PEAK, str(path), str(tmp_path / "g.store"), "80MB"]
+    peak = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    # Arrow's and the system's own buffers come on top.
+    assert peak < 180_000_000

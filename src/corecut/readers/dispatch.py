@@ -264,7 +264,7 @@ def _stream(
 
 @dataclass
 class _MemorySink:
-    """Keeps the rows, which come in one piece when memory is not bounded."""
+    """Keeps the rows."""
 
     _pieces: list[tuple[IntArray, AnyArray, FloatArray | None, FloatArray, FloatArray]] = field(default_factory=list)
 
@@ -279,12 +279,17 @@ class _MemorySink:
 
     def graph(self, node_ids: AnyArray | None) -> Graph:
         """Return the graph of the rows."""
-        ((lengths, columns, weights, degrees, diagonal),) = self._pieces
+        lengths = np.concatenate([piece[0] for piece in self._pieces])
+        columns = np.concatenate([piece[1] for piece in self._pieces])
         indptr = np.zeros(lengths.size + 1, np.int32 if columns.size < 2**31 else np.int64)
         np.cumsum(lengths, out=indptr[1:])
-        if weights is not None and (weights == 1).all():
-            weights = None
-        return Graph(indptr, columns, weights, degrees, diagonal if diagonal.size else None, node_ids)
+        found = [piece[2] for piece in self._pieces if piece[2] is not None]
+        weights = np.concatenate(found) if found and not all((part == 1).all() for part in found) else None
+        degrees = np.concatenate([piece[3] for piece in self._pieces])
+        diagonal = None
+        if any(piece[4].size for piece in self._pieces):
+            diagonal = np.concatenate([piece[4] if piece[4].size else np.zeros(piece[0].size) for piece in self._pieces])
+        return Graph(indptr, columns, weights, degrees, diagonal, node_ids)
 
 
 def _report_of(graph: Graph) -> EdgeReport:

@@ -15,7 +15,7 @@ from corecut._typing import AnyArray, FloatArray
 from corecut.readers.layout import SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES, EdgeOptions
 from corecut.readers.names import NameTable
 
-_BATCH_ROWS = 1 << 20
+_BATCH_ROWS = 1 << 19
 
 
 class ParquetReader:
@@ -29,7 +29,8 @@ class ParquetReader:
         self.size = path.stat().st_size
         self._row = 0
         try:
-            self._file = pq.ParquetFile(path)
+            # By default Arrow would hold the whole file.
+            self._file = pq.ParquetFile(path, pre_buffer=False)
         except (pa.ArrowException, OSError) as error:
             raise GraphFileError(f"{path}: is not a complete Parquet file ({_first_line(error)})") from None
         self.n_rows = int(self._file.metadata.num_rows)
