@@ -100,6 +100,7 @@ class SpectralProblem:
 
 @cache
 def _blas() -> Any:
+    import scipy.linalg  # noqa: F401  (it may bring a BLAS of its own, and only libraries that are loaded are found)
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
