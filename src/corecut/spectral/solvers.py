@@ -50,7 +50,11 @@ def _dense(problem: SpectralProblem, count: int) -> tuple[FloatArray, FloatArray
     from scipy.linalg import eigh
 
     m = problem.size
-    values, vectors = eigh(problem.dense(), subset_by_index=[m - count, m - 1])
+    matrix = problem.dense()
+    values, vectors = eigh(matrix, subset_by_index=[m - count, m - 1])
+    if values.size < count:
+        # LAPACK's search by index loses eigenvectors where one eigenvalue has very many, as 1 has in a graph of many pieces.
+        values, vectors = (found[..., m - count :] for found in eigh(matrix, driver="evd"))
     return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
 
 
@@ -67,12 +71,13 @@ def power_vectors(
     steps = 10 * max(1, math.ceil(math.log2(max(m / n_clusters, 2))))
     trivial = np.sqrt(problem.degrees)
     trivial = (trivial / np.linalg.norm(trivial)).astype(np.float32)
+    period = 10 if problem.radius < 10 else 1
     y = generator.standard_normal((m, width)).astype(np.float32)
     for step in range(steps):
         y = problem.apply(y, threads=threads, alpha=0.5, beta=0.5)
         if m > 1:
             y -= np.outer(trivial, trivial @ y)
-        if step % 10 == 0:
+        if step % period == 0:
             y /= np.maximum(np.linalg.norm(y, axis=0), np.float32(1e-30))
     return y.astype(np.float64)
 
