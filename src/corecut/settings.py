@@ -16,7 +16,7 @@ import math
 import numbers
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -42,6 +42,16 @@ SMALL_QUOTIENT = 100_000
 _FEW_ENTRIES = 100_000
 
 Auto = Literal["auto"]
+
+_OPTIONS: dict[str, tuple[Any, ...]] = {
+    "sampler": get_args(Sampler),
+    "importance": get_args(Importance),
+    "degrees": get_args(Degrees),
+    "eigen_solver": get_args(EigenSolver),
+    "assign_labels": get_args(AssignLabels),
+    "candidates": get_args(Candidates),
+    "refine": (True, False),
+}
 
 
 @dataclass(frozen=True)
@@ -103,7 +113,7 @@ class Choices:
         """Return the number of draws for the graph that they are made on."""
         if self.asked.n_init == "auto":
             return 4 if graph.n_entries <= _FEW_ENTRIES and self.asked.refine else 1
-        return check_count(self.asked.n_init, "n_init")
+        return int(self.asked.n_init)
 
     def sentence(self, graph: Graph) -> str:
         """Say what was chosen."""
@@ -122,7 +132,7 @@ def resolve(settings: Settings, graph: Graph) -> Choices:
     nodes = int(np.count_nonzero(graph.degrees))
     if nodes == 0:
         raise ValueError("the graph has no edges: there is nothing to cluster by")
-    check_real(settings.seeding_factor, "seeding_factor", exclusive=True)
+    _check_values(settings)
     size = coreset_size_for(graph, k, settings.coreset_size)
     per_node = graph.n_entries / nodes
     induced = size * per_node / nodes
@@ -146,6 +156,22 @@ def resolve(settings: Settings, graph: Graph) -> Choices:
     else:
         regularization = check_real(settings.regularization, "regularization")
     return Choices(settings, k, size, aggregate, regularization, *_size_bound(settings, graph, k, per_node))
+
+
+def _check_values(settings: Settings) -> None:
+    """Check what does not depend on the graph, before any work and whether or not its stage will run."""
+    for name, options in _OPTIONS.items():
+        check_option(getattr(settings, name), name, options)
+    check_real(settings.seeding_factor, "seeding_factor", exclusive=True)
+    if settings.shift != "auto":
+        check_real(settings.shift, "shift")
+    if settings.n_init != "auto":
+        check_count(settings.n_init, "n_init")
+    if settings.n_components is not None:
+        check_count(settings.n_components, "n_components")
+    for name in ("min_cluster_size", "max_cluster_size"):
+        if getattr(settings, name) is not None and not settings.refine:
+            raise ValueError(f"{name} needs refine=True: without refinement nothing keeps clusters within bounds")
 
 
 def _size_bound(settings: Settings, graph: Graph, k: int, per_node: float) -> tuple[float | None, float]:

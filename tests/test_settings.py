@@ -1,0 +1,255 @@
+"""What every "auto" stands for, what is refused, and which choices draw a warning that names the cure."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from corecut import Graph
+from corecut.settings import DENSE, SMALL_GRAPH, SMALL_QUOTIENT, Choices, Settings, coreset_size_for, resolve
+
+
+def graph_of(nodes: int, per_node: float, *, isolated: int = 0) -> Graph:
+    """Return a graph that settings cannot tell from a real one: they look at counts and degrees only."""
+    entries = int(nodes * per_node)
+    n = nodes + isolated
+    degrees = np.zeros(n)
+    degrees[:nodes] = per_node
+    return Graph(np.zeros(n + 1, np.int64), np.broadcast_to(np.int32(0), entries), None, degrees, None)
+
+
+def chosen(graph: Graph, k: int = 10, **settings: Any) -> Choices:
+    return resolve(Settings(k, **settings), graph)
+
+
+# --- coreset_size --------------------------------------------------------------------------------------------------------
+
+
+def test_a_small_graph_is_its_own_coreset() -> None:
+    assert coreset_size_for(graph_of(SMALL_GRAPH, 4.0), 5, "auto") == SMALL_GRAPH
+    assert coreset_size_for(graph_of(100, 4.0, isolated=50), 5, "auto") == 100
+
+
+@pytest.mark.parametrize(
+    ("nodes", "per_node", "k", "expected"),
+    [
+        (100_000, 2000.0, 10, 1500),  # the least
+        (100_000, 2000.0, 200, 4000),  # 20 per cluster
+        (100_000, 100.0, 10, 20_000),  # an induced mean degree of 20
+        (10_000, 10.0, 10, 10_000),  # everything
+    ],
+)
+def test_automatic_size_has_enough_nodes_per_cluster_and_edges(nodes: int, per_node: float, k: int, expected: int) -> None:
+    assert coreset_size_for(graph_of(nodes, per_node), k, "auto") == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [(700, 700), (np.int64(700), 700), (0.25, 2500), (1.0, 9000), (np.float32(0.5), 5000), (50_000, 9000)],
+)
+def test_counts_and_fractions(asked: Any, expected: int) -> None:
+    assert coreset_size_for(graph_of(9000, 20.0, isolated=1000), 5, asked) == expected
+
+
+@pytest.mark.parametrize("asked", [0.0, -0.5, 1.5, math.nan, True, "all", None, [5], 1j])
+def test_what_is_no_coreset_size(asked: Any) -> None:
+    with pytest.raises(ValueError, match=re.escape('coreset_size must be a count, a fraction in (0, 1] or "auto"')):
+        coreset_size_for(graph_of(100, 4.0), 2, asked)
+
+
+def test_coresets_smaller_than_the_number_of_clusters_are_refused() -> None:
+    graph = graph_of(1000, 10.0)
+    assert coreset_size_for(graph, 8, 8) == 8
+    with pytest.raises(ValueError, match="coreset_size=7 gives 7 coreset nodes for n_clusters=8: ask for at least 8"):
+        coreset_size_for(graph, 8, 7)
+    with pytest.raises(ValueError, match=re.escape("coreset_size=0.001 gives 1 coreset nodes for n_clusters=8")):
+        coreset_size_for(graph, 8, 0.001)
+    with pytest.raises(ValueError, match="coreset_size must be at least 1, got 0"):
+        coreset_size_for(graph, 8, 0)
+
+
+# --- aggregate -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("nodes", "per_node", "settings", "expected"),
+    [
+        (3000, 10.0, {}, False),  # small: the spectral step takes it as it is
+        (3001, 10.0, {}, True),  # sparse
+        (20_000, 400.0, {}, True),  # dense, but of moderate size
+        (200_000, 400.0, {}, False),  # dense and large
+        (2_000_000, 50.0, {}, True),  # sparse and large
+        (20_000, 400.0, {"coreset_size": 2000}, False),  # a coreset was asked for, and keeps 40 entries per node
+        (20_000, 400.0, {"coreset_size": 700}, True),  # it would keep 14
+        (20_000, 30.0, {"coreset_size": 1.0}, False),  # all nodes: nothing is lost
+        (2000, 10.0, {"coreset_size": 500}, True),
+        (2000, 10.0, {"aggregate": True}, True),
+        (50_000, 10.0, {"aggregate": False}, False),
+    ],
+)
+def test_when_to_aggregate(nodes: int, per_node: float, settings: dict[str, Any], expected: bool) -> None:
+    assert chosen(graph_of(nodes, per_node), **settings).aggregate is expected
+
+
+def test_a_coreset_that_falls_to_pieces_draws_a_warning_with_both_cures() -> None:
+    graph = graph_of(20_000, 30.0)
+    words = "keeps only about 3.0 entries per node .* set aggregate=True, or coreset_size=10,000 or more"
+    with pytest.warns(UserWarning, match=words):
+        assert not chosen(graph, aggregate=False, coreset_size=2000).aggregate
+    assert not chosen(graph, aggregate=False, coreset_size=10_000).aggregate  # the cure works: no warning
+    assert chosen(graph, aggregate=True, coreset_size=2000).aggregate
+
+
+def test_the_cure_is_never_more_than_all_nodes() -> None:
+    with pytest.warns(UserWarning, match="coreset_size=20,000 or more"):
+        chosen(graph_of(20_000, 5.0), aggregate=False, coreset_size=1000)
+
+
+@pytest.mark.parametrize("value", ["yes", 1, None, 0.0])
+def test_aggregate_is_true_false_or_auto(value: Any) -> None:
+    with pytest.raises(ValueError, match="aggregate must be one of"):
+        chosen(graph_of(50, 4.0), aggregate=value)
+
+
+# --- regularization ------------------------------------------------------------------------------------------------------
+
+
+def test_regularization_on_sparse_graphs_only() -> None:
+    assert chosen(graph_of(5000, DENSE - 1.0)).regularization == pytest.approx(0.1)
+    assert chosen(graph_of(5000, DENSE + 0.0)).regularization == 0.0
+    assert chosen(graph_of(5000, 10.0), refine=False).regularization == 0.0
+
+
+def test_less_regularization_for_small_clusters() -> None:
+    assert chosen(graph_of(5000, 10.0), k=62).regularization == pytest.approx(0.1)
+    assert chosen(graph_of(5000, 10.0), k=125).regularization == pytest.approx(0.05)
+
+
+def test_given_regularization_is_kept_or_refused() -> None:
+    graph = graph_of(5000, 500.0)
+    assert chosen(graph, regularization=0.3).regularization == 0.3
+    assert chosen(graph, regularization=0, refine=False).regularization == 0.0
+    with pytest.raises(ValueError, match="regularization must be a finite number not below 0, got -1"):
+        chosen(graph, regularization=-1)
+    with pytest.raises(TypeError, match="regularization must be a number, got 'much'"):
+        chosen(graph, regularization="much")
+
+
+# --- bounds on the size of clusters --------------------------------------------------------------------------------------
+
+
+def test_automatic_bound_on_sparse_graphs_only() -> None:
+    choices = chosen(graph_of(10_000, 20.0), k=4)
+    assert (choices.max_cluster_size, choices.slack) == (5000.0, 0.25)  # twice the mean
+    choices = chosen(graph_of(10_000, 20.0), k=50)
+    assert (choices.max_cluster_size, choices.slack) == (2000.0, 0.25)  # a fifth
+    choices = chosen(graph_of(10_000, 200.0), k=4)
+    assert (choices.max_cluster_size, choices.slack) == (None, 0.0)
+
+
+def test_given_bounds_are_kept() -> None:
+    choices = chosen(graph_of(10_000, 200.0), k=4, max_cluster_size=2600, min_cluster_size=2000)
+    assert (choices.max_cluster_size, choices.slack) == (2600.0, math.inf)
+    chosen(graph_of(100, 4.0), k=10, min_cluster_size=10, max_cluster_size=10)  # just possible
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        ({"min_cluster_size": 11}, "min_cluster_size=11 times n_clusters=10 is more than the 100 nodes"),
+        ({"max_cluster_size": 9}, "max_cluster_size=9 times n_clusters=10 is less than the 100 nodes"),
+        ({"min_cluster_size": 0}, "min_cluster_size must be at least 1, got 0"),
+        ({"max_cluster_size": 0}, "max_cluster_size must be at least 1, got 0"),
+    ],
+)
+def test_impossible_bounds_are_refused(bounds: dict[str, int], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        chosen(graph_of(100, 4.0), **bounds)
+    with pytest.raises(TypeError, match=r"max_cluster_size must be an integer, got 2\.5"):
+        chosen(graph_of(100, 4.0), max_cluster_size=2.5)
+
+
+def test_bounds_that_only_refinement_keeps_are_refused_without_it() -> None:
+    for bounds in ({"min_cluster_size": 5}, {"max_cluster_size": 50}):
+        with pytest.raises(ValueError, match="needs refine=True"):
+            chosen(graph_of(100, 4.0), refine=False, **bounds)
+
+
+# --- n_init, and choices for a quotient ----------------------------------------------------------------------------------
+
+
+def test_several_draws_where_they_cost_nothing() -> None:
+    few, many = graph_of(1000, 10.0), graph_of(20_000, 10.0)
+    assert chosen(few).n_init(few) == 4
+    assert chosen(many).n_init(many) == 1
+    assert chosen(many).n_init(few) == 4  # its quotient is small
+    assert chosen(few, refine=False).n_init(few) == 1
+    assert chosen(many, n_init=7).n_init(many) == 7
+
+
+@pytest.mark.parametrize(("value", "error"), [(0, ValueError), (-1, ValueError), (2.5, TypeError), ("many", TypeError)])
+def test_number_of_draws_is_checked_before_any_work(value: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="n_init must be"):
+        chosen(graph_of(1000, 10.0), n_init=value)
+
+
+def test_a_quotient_has_a_coreset_size_of_its_own() -> None:
+    graph, quotient = graph_of(1_000_000, 20.0), graph_of(3500, 40.0)
+    assert chosen(graph).on(quotient).coreset_size == 3500
+    large = graph_of(SMALL_QUOTIENT + 1, 200.0)
+    assert chosen(graph).on(large).coreset_size == coreset_size_for(large, 10, "auto") < large.n_nodes
+    assert chosen(graph, aggregate=True, coreset_size=500).on(quotient).coreset_size == 500  # as it was asked for
+    dense = graph_of(200_000, 400.0)
+    choices = chosen(dense)
+    assert choices.on(dense) is choices
+
+
+# --- everything else -----------------------------------------------------------------------------------------------------
+
+
+def test_number_of_clusters() -> None:
+    with pytest.raises(ValueError, match="n_clusters=101 is more than n_samples=100"):
+        chosen(graph_of(100, 4.0), k=101)
+    with pytest.raises(ValueError, match="n_clusters must be at least 1, got 0"):
+        chosen(graph_of(100, 4.0), k=0)
+    assert chosen(graph_of(100, 4.0), k=100).n_clusters == 100
+
+
+def test_a_graph_without_edges() -> None:
+    with pytest.raises(ValueError, match="the graph has no edges: there is nothing to cluster by"):
+        resolve(Settings(2), Graph.from_matrix(sp.csr_array((5, 5))))
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ({"seeding_factor": 0}, "seeding_factor must be a finite number above 0, got 0"),
+        ({"sampler": "fast"}, "sampler must be one of"),
+        ({"importance": "uniform"}, "importance must be one of"),
+        ({"degrees": "sums"}, "degrees must be one of"),
+        ({"eigen_solver": "amg"}, "eigen_solver must be one of"),
+        ({"assign_labels": "discretize"}, "assign_labels must be one of"),
+        ({"candidates": "some"}, "candidates must be one of"),
+        ({"refine": "yes"}, "refine must be one of"),
+        ({"shift": -1.0}, "shift must be a finite number not below 0"),
+        ({"n_components": 0}, "n_components must be at least 1"),
+    ],
+)
+def test_wrong_values_are_refused_whether_or_not_their_stage_runs(setting: dict[str, Any], words: str) -> None:
+    for graph in (graph_of(100, 4.0), graph_of(200_000, 400.0)):
+        with pytest.raises(ValueError, match=words):
+            chosen(graph, **setting)
+
+
+def test_the_sentence_says_what_was_chosen() -> None:
+    small, sparse, dense = graph_of(1000, 10.0), graph_of(50_000, 10.0), graph_of(200_000, 400.0)
+    assert chosen(small).sentence(small) == (
+        "1,000 nodes with 10.0 entries each, 10 clusters: all nodes, without a coreset, regularization 0.1, with refinement"
+    )
+    assert "aggregated to a quotient graph" in chosen(sparse).sentence(sparse)
+    assert "a coreset of 10,000 draws, regularization 0, without" in chosen(dense, refine=False).sentence(dense)
