@@ -43,7 +43,7 @@ def test_demo_finds_the_planted_clusters(run, tmp_path):
     score = re.search(r"ARI\W+(\S+) against the planted clusters", result.stdout)
     assert score is not None
     assert float(score[1]) > 0.95
-    for stage in ("seeds", "coreset", "eigenvectors", "labelling"):
+    for stage in ("aggregation", "eigenvectors", "refinement"):
         assert stage in result.stdout
         assert f"corecut: {stage} " in result.stderr
     picture = (tmp_path / "corecut-demo" / "clusters.png").read_bytes()
@@ -74,14 +74,32 @@ def test_cluster_writes_labels_under_the_files_own_ids(run, tmp_path):
 
 
 def test_cluster_repeats_for_a_seed_and_prints_json(run, planted, tmp_path):
-    result = run("cluster", planted, "-k", 6, "-o", "a.npy", "--json", "--seed", 5, "--coreset-size", 0.5)
+    result = run(
+        "cluster", planted, "-k", 6, "-o", "a.npy", "--json", "--seed", 5, "--coreset-size", 0.5, "--set", "aggregate=False"
+    )
     assert result.exit_code == 0
     data = json.loads(result.stdout)
     assert (data["nodes"], data["clusters"], sum(data["sizes"])) == (3000, 6, 3000)
     assert data["settings"]["coreset_size"] == 1500
     assert 0 < data["normalized_cut"] < 0.5
     assert len(data["conductances"]) == 6
-    run("cluster", planted, "-k", 6, "-o", "b.npy", "--quiet", "--seed", 5, "--coreset-size", 0.5, "-j", 1)
+    run(
+        "cluster",
+        planted,
+        "-k",
+        6,
+        "-o",
+        "b.npy",
+        "--quiet",
+        "--seed",
+        5,
+        "--coreset-size",
+        0.5,
+        "--set",
+        "aggregate=False",
+        "-j",
+        1,
+    )
     np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), np.load(tmp_path / "b.npy"))
 
 
@@ -113,9 +131,30 @@ def test_labels_that_are_not_kept_are_mentioned(run, planted):
 
 
 def test_any_parameter_can_be_set(run, planted):
-    result = run("cluster", planted, "-k", 3, "--set", "coreset_size=500", "--set", "eigen_solver=arpack", "--json", "-q")
+    result = run(
+        "cluster",
+        planted,
+        "-k",
+        3,
+        "--set",
+        "coreset_size=500",
+        "--set",
+        "aggregate=False",
+        "--set",
+        "eigen_solver=arpack",
+        "--json",
+        "-q",
+    )
     assert json.loads(result.stdout)["settings"]["coreset_size"] == 500
     assert json.loads(result.stdout)["settings"]["eigen_solver"] == "arpack"
+
+
+def test_warnings_are_messages(run, planted):
+    result = run("cluster", planted, "-k", 3, "-o", "a.csv", "-q", "--coreset-size", 400, "--set", "aggregate=False")
+    assert result.exit_code == 0
+    assert result.stdout == ""
+    assert all(line.startswith("corecut: warning: ") for line in result.stderr.splitlines())
+    assert "set aggregate=True" in result.stderr
 
 
 @pytest.mark.parametrize("target", ["h.store", "h.parquet", "h.csv.gz", "h.mtx", "h.graph", "h.npz", "h.txt"])
@@ -144,7 +183,7 @@ def test_convert_reports_what_was_merged(run, tmp_path):
 def test_info(run, planted):
     result = run("info", planted, "-k", 6, "--verify")
     assert result.exit_code == 0
-    for word in ("3,000", "components", "median", "memory", "coreset_size"):
+    for word in ("3,000", "components", "median", "memory", "regularization"):
         assert word in result.stdout
     data = json.loads(run("info", planted, "--json", "--no-components").stdout)
     assert "components" not in data

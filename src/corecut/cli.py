@@ -29,6 +29,7 @@ class _Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         with warnings.catch_warnings():
+            warnings.simplefilter("default", UserWarning)
             warnings.showwarning = _show_warning
             try:
                 return super().invoke(ctx)

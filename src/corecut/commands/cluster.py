@@ -122,8 +122,8 @@ def estimator_parameters(settings: list[str]) -> dict[str, Any]:
 
 def chosen_settings(model: CoresetSpectralClustering) -> dict[str, Any]:
     """Return what the run settled on: the values that every "auto" took."""
-    names = [name for name in model.get_params() if hasattr(model, f"{name}_")]
-    return {name: getattr(model, f"{name}_") for name in names}
+    found = {name: getattr(model, f"{name}_", None) for name in model.get_params()}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def summary_rows(
@@ -155,4 +155,8 @@ def summary_data(
 
 
 def _short(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float) and abs(value) < 1000:
+        return f"{value:.3g}"
+    return f"{value:,.0f}" if isinstance(value, int | float) else str(value)

@@ -78,7 +78,7 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
         ("memory", f"{show_size(data['memory_bytes'])} for the graph, about {show_size(data['working_bytes'])} to cluster it")
     )
     if "suggested" in data:
-        rows.append(("suggested", ", ".join(f"{name} {value}" for name, value in data["suggested"].items())))
+        rows.append(("suggested", data["suggested"]["in_words"]))
     return rows
 
 
@@ -99,7 +99,9 @@ def _graph_bytes(graph: Graph) -> int:
 
 
 def _suggested(graph: Graph, clusters: int) -> dict[str, Any]:
-    from corecut.pipeline import Settings, resolve
+    """Return what a run with this many clusters would settle on by itself."""
+    from corecut.settings import Settings, resolve
 
-    settings = resolve(Settings(n_clusters=clusters), graph)
-    return {"coreset_size": settings.coreset_size, "eigen_solver": settings.eigen_solver, "n_init": settings.n_init}
+    choices = resolve(Settings(n_clusters=clusters), graph)
+    chosen = {name: getattr(choices, name) for name in ("aggregate", "coreset_size", "regularization", "max_cluster_size")}
+    return chosen | {"in_words": choices.sentence(graph)}
