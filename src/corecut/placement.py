@@ -27,31 +27,41 @@ def main_part(graph: Graph, sizes: FloatArray, n_clusters: int) -> BoolArray:
     volume = np.bincount(component, graph.degrees, minlength=count)
     nodes = np.bincount(component, sizes, minlength=count)
     share = _TINY / n_clusters
+    isolated = volume == 0
     tiny = (volume < share * graph.volume) & (nodes < share * sizes.sum())
     if volume[tiny].sum() >= 0.5 * graph.volume:  # a graph of small pieces: they are what there is to cluster
-        tiny = volume == 0
-    main = ~tiny[component]
+        tiny = isolated
+    main = ~(tiny | isolated)[component]
     return main if np.count_nonzero(main) >= n_clusters else np.asarray(graph.degrees > 0)
 
 
 def place_rest(
     graph: Graph, sizes: FloatArray, labels: LabelArray, main: BoolArray, *, n_clusters: int, max_size: float | None = None
 ) -> LabelArray:
-    """Label the nodes outside `main`, a component at a time: the cluster of largest volume that has room takes it."""
+    """Label the nodes outside `main`, a component at a time: an empty cluster, or the largest by volume with room, takes it."""
     if main.all():
         return labels
     labels = labels.copy()
     volume = np.bincount(labels[main], graph.degrees[main], minlength=n_clusters)
-    filled = np.bincount(labels[main], sizes[main], minlength=n_clusters)
-    order = np.argsort(-volume, kind="stable")
+    filled = np.bincount(labels[main], sizes[main], minlength=n_clusters).tolist()
+    order = np.argsort(-volume, kind="stable").tolist()
+    empty = [j for j in reversed(order) if filled[j] == 0]
     rest = np.flatnonzero(~main)
-    component = graph.components()[1][rest]
-    for nodes in np.split(rest[np.argsort(component, kind="stable")], np.flatnonzero(np.diff(np.sort(component))) + 1):
-        need = sizes[nodes].sum()
-        room = order[filled[order] + need <= (np.inf if max_size is None else max_size)]
-        target = room[0] if room.size else int(filled.argmin())
-        labels[nodes] = target
+    component = np.unique(graph.components()[1][rest], return_inverse=True)[1]
+    needs = np.bincount(component, sizes[rest])
+    bound, least, first = np.inf if max_size is None else max_size, needs.min(), 0
+    targets = []
+    for need in needs.tolist():
+        # There may be millions of isolated nodes: a cluster without room for the smallest component is never asked again.
+        while first < n_clusters and filled[order[first]] + least > bound:
+            first += 1
+        room = (order[i] for i in range(first, n_clusters) if filled[order[i]] + need <= bound)
+        target = empty.pop() if empty else next(room, None)
+        if target is None:
+            target = min(range(n_clusters), key=filled.__getitem__)
         filled[target] += need
+        targets.append(target)
+    labels[rest] = np.array(targets, np.int32)[component]
     return labels
 
 
@@ -64,9 +74,9 @@ def place_isolated(graph: Graph, labels: LabelArray, n_clusters: int) -> LabelAr
 
 
 def fill_empty(labels: LabelArray, n_clusters: int, weights: FloatArray) -> LabelArray:
-    """Give every empty cluster the heaviest node of the cluster that has most nodes."""
+    """Give every empty cluster the heaviest node of the cluster that has most nodes, as long as one has two."""
     sizes = np.bincount(labels, minlength=n_clusters)
-    empty = np.flatnonzero(sizes == 0)
+    empty = np.flatnonzero(sizes == 0)[: max(0, labels.size - np.count_nonzero(sizes))]
     if empty.size == 0:
         return labels
     labels = labels.copy()

@@ -1,0 +1,184 @@
+"""What no cut decides: isolated nodes, tiny components, clusters that nobody joined."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import checks
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.linalg import block_diag
+
+from corecut import CoresetSpectralClustering, Graph
+from corecut.placement import fill_empty, main_part, place_isolated, place_rest
+
+
+def cliques(*sizes: int) -> Graph:
+    """Return a graph of cliques without loops; a clique of one node is isolated."""
+    return Graph.from_matrix(sp.csr_array(block_diag(*(np.ones((size, size)) - np.eye(size) for size in sizes))))
+
+
+def main_of(graph: Graph, k: int, sizes: np.ndarray | None = None) -> list[bool]:
+    return main_part(graph, np.ones(graph.n_nodes) if sizes is None else sizes, k).tolist()
+
+
+# --- what takes part -----------------------------------------------------------------------------------------------------
+
+
+def test_a_connected_graph_takes_part_as_a_whole() -> None:
+    assert all(main_of(cliques(30), 3))
+
+
+def test_isolated_nodes_and_tiny_components_are_set_aside() -> None:
+    graph = cliques(1, 40, 2, 40, 1)
+    assert main_of(graph, 2) == [False] + 40 * [True] + 2 * [False] + 40 * [True] + [False]
+
+
+def test_a_tiny_component_has_few_nodes_and_little_volume() -> None:
+    # 100 nodes, k = 2: less than a tenth of the mean cluster is less than five nodes and a twentieth of the volume.
+    assert main_of(cliques(95, 5), 2)[-5:] == [True] * 5  # enough nodes
+    assert main_of(cliques(96, 4), 2)[-4:] == [False] * 4
+    heavy = block_diag(np.ones((96, 96)), 1000 * np.ones((4, 4)))
+    assert main_of(Graph.from_matrix(heavy), 2)[-4:] == [True] * 4  # enough volume
+    sizes = np.concatenate([np.ones(96), np.full(4, 50.0)])  # groups that stand for many nodes
+    assert main_of(cliques(96, 4), 2, sizes)[-4:] == [True] * 4
+
+
+def test_a_graph_of_small_pieces_is_clustered_by_its_pieces() -> None:
+    graph = cliques(*[3] * 100, 1, 1)
+    assert main_of(graph, 2) == [True] * 300 + [False] * 2
+
+
+def test_never_fewer_nodes_than_clusters() -> None:
+    # The large component has three nodes, so that five clusters need the pairs, too.
+    matrix = block_diag(1e6 * np.ones((3, 3)), np.ones((2, 2)), np.ones((2, 2)), np.zeros((1, 1)))
+    sizes = np.array([1e6, 1e6, 1e6, 1, 1, 1, 1, 1])
+    assert main_of(Graph.from_matrix(matrix), 2, sizes) == [True] * 3 + [False] * 5
+    assert main_of(Graph.from_matrix(matrix), 5, sizes) == [True] * 7 + [False]
+
+
+# --- the rest ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_rest_goes_to_the_cluster_of_largest_volume_component_by_component() -> None:
+    graph = cliques(10, 20, 2, 1)
+    labels = np.repeat([0, 1, 0, 0], [10, 20, 2, 1]).astype(np.int32)
+    main = np.repeat([True, True, False, False], [10, 20, 2, 1])
+    placed = place_rest(graph, np.ones(33), labels, main, n_clusters=2)
+    checks.valid_labels(placed, 33, 2)
+    assert placed[30:].tolist() == [1, 1, 1]
+    np.testing.assert_array_equal(placed[:30], labels[:30])
+    assert labels[30:].tolist() == [0, 0, 0], "the labels that came in are not changed"
+
+
+def test_components_stay_together_and_clusters_within_their_bound() -> None:
+    graph = cliques(10, 9, 3, 1, 2)
+    labels = np.repeat([0, 1, 0, 0, 0], [10, 9, 3, 1, 2]).astype(np.int32)
+    main = np.repeat([True, True, False, False, False], [10, 9, 3, 1, 2])
+    placed = place_rest(graph, np.ones(25), labels, main, n_clusters=2, max_size=12.0)
+    # The triple has no room with the ten and fills up the nine, the single node joins the ten; the pair then fits nowhere and
+    # goes where fewest are.
+    assert placed[19:].tolist() == [1, 1, 1, 0, 0, 0]
+
+
+def test_the_rest_is_measured_in_original_nodes() -> None:
+    graph = cliques(10, 9, 1, 1)
+    sizes = np.ones(21)
+    sizes[19] = 5.0
+    labels = np.repeat([0, 1, 0, 0], [10, 9, 1, 1]).astype(np.int32)
+    main = np.arange(21) < 19
+    placed = place_rest(graph, sizes, labels, main, n_clusters=2, max_size=14.0)
+    assert placed[19:].tolist() == [1, 0]
+
+
+def test_nothing_to_place() -> None:
+    labels = np.zeros(5, np.int32)
+    assert place_rest(cliques(5), np.ones(5), labels, np.ones(5, bool), n_clusters=1) is labels
+    assert place_isolated(cliques(5), labels, 1) is labels
+
+
+def test_empty_clusters_come_first() -> None:
+    graph = cliques(4, 4, 1, 1, 2)
+    labels = np.repeat([0, 3, 0, 0, 0], [4, 4, 1, 1, 2]).astype(np.int32)
+    placed = place_rest(graph, np.ones(12), labels, np.arange(12) < 8, n_clusters=4)
+    assert placed[8:].tolist() == [1, 2, 0, 0]
+
+
+def test_a_million_isolated_nodes_are_placed_quickly() -> None:
+    n, k = 1_000_000, 200
+    graph = Graph.from_matrix(sp.csr_array(sp.block_diag([sp.csr_array(np.ones((1000, 1000))), sp.csr_array((n, n))])))
+    labels = np.zeros(n + 1000, np.int32)
+    labels[:1000] = np.arange(1000) % k
+    begin = time.process_time()
+    placed = place_rest(graph, np.ones(n + 1000), labels, ~graph.isolated, n_clusters=k, max_size=5005.0)
+    assert time.process_time() - begin < 3.0
+    assert np.bincount(placed, minlength=k).tolist() == [5005] * k
+
+
+def test_isolated_nodes_after_a_coreset() -> None:
+    graph = cliques(3, 1, 5, 1)
+    labels = np.array([0, 0, 0, 2, 1, 1, 1, 1, 1, 0], np.int32)
+    placed = place_isolated(graph, labels, 3)
+    checks.valid_labels(placed, 10, 3)
+    assert placed.tolist() == [0, 0, 0, 1, 1, 1, 1, 1, 1, 1]
+
+
+# --- empty clusters ------------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_cluster_gets_the_heaviest_node_of_the_largest_one() -> None:
+    labels = np.array([0, 0, 0, 0, 2, 2], np.int32)
+    weights = np.array([1.0, 5.0, 4.0, 1.0, 9.0, 9.0])
+    with pytest.warns(UserWarning, match="1 of 3 clusters attracted no node .* a larger coreset_size or fewer clusters"):
+        filled = fill_empty(labels, 3, weights)
+    assert filled.tolist() == [0, 1, 0, 0, 2, 2]
+    assert labels.tolist() == [0, 0, 0, 0, 2, 2], "the labels that came in are not changed"
+
+
+def test_several_empty_clusters_take_from_the_largest_in_turn() -> None:
+    with pytest.warns(UserWarning, match="3 of 5 clusters"):
+        filled = fill_empty(np.array([4, 4, 4, 4, 1, 1, 1, 1], np.int32), 5, np.arange(8.0))
+    assert sorted(np.bincount(filled).tolist()) == [1, 1, 1, 2, 3]
+
+
+def test_no_empty_cluster_no_warning() -> None:
+    labels = np.array([1, 0], np.int32)
+    assert fill_empty(labels, 2, np.ones(2)) is labels
+
+
+# --- through the estimator -----------------------------------------------------------------------------------------------
+
+
+def test_crumbs_do_not_become_clusters() -> None:
+    graph = cliques(1, 30, 2, 30, 3, 30, 1)
+    model = CoresetSpectralClustering(3, random_state=0).fit(graph)
+    checks.valid_labels(model.labels_, 97, 3)
+    counted = np.bincount(model.labels_)
+    assert counted.min() >= 30
+    for begin, size in ((1, 30), (31, 2), (33, 30), (63, 3), (66, 30)):
+        assert np.unique(model.labels_[begin : begin + size]).size == 1
+
+
+def test_a_graph_of_pieces_only() -> None:
+    model = CoresetSpectralClustering(4, random_state=0).fit(cliques(*[3] * 40))
+    assert np.unique(model.labels_).size == 4
+    assert all(np.unique(model.labels_[at : at + 3]).size == 1 for at in range(0, 120, 3))
+    assert model.normalized_cut_ == 0.0
+
+
+def test_fewer_nodes_than_clusters_cannot_fill_them() -> None:
+    labels = np.array([3, 0, 1], np.int32)
+    assert fill_empty(labels, 5, np.ones(3)) is labels
+
+
+@pytest.mark.parametrize("settings", [{}, {"regularization": 0}, {"regularization": 0, "refine": False}])
+def test_few_nodes_some_of_them_isolated(settings: dict[str, Any]) -> None:
+    labels = CoresetSpectralClustering(2, random_state=0, **settings).fit_predict(cliques(4, 5, 1))
+    assert np.unique(labels[:4]).size == np.unique(labels[4:9]).size == 1
+    assert labels[0] != labels[4] == labels[9]
+    # Three nodes have edges, and there are five clusters: the isolated ones fill up the others.
+    labels = CoresetSpectralClustering(5, random_state=0, **settings).fit_predict(cliques(3, 1, 1, 1))
+    checks.valid_labels(labels, 6, 5)
+    assert np.unique(labels).size == 5
