@@ -195,6 +195,16 @@ def normalized_cut_objective(A: Array, D: Array, labels: Array) -> float:
     return float(np.diag(A) @ (1.0 / D) - np.trace(balanced.T @ (root[:, None] * A * root[None, :]) @ balanced))
 
 
+def margins(A: Array, labels: Array) -> Array:
+    """(weight to the own cluster - largest weight to another one) / all weight, loops apart, not below 0; 0 without edges."""
+    towards = (A - np.diag(np.diag(A))) @ membership(labels, int(np.max(labels)) + 2)  # the last cluster is always empty
+    found = np.zeros(len(A))
+    for x in np.flatnonzero(towards.sum(axis=1)):
+        own = towards[x, labels[x]]
+        found[x] = max(0.0, own - np.delete(towards[x], labels[x]).max()) / towards[x].sum()
+    return found
+
+
 # --- exact objective and moves -------------------------------------------------------------------------------------------
 
 
