@@ -43,7 +43,7 @@ class Sizes:
 
 
 LEVELS: dict[Level, Sizes] = {
-    "quick": Sizes(0.05, 0.005, 2_000, (100, 200, 400, 800, 1600), 3, 20.0),
+    "quick": Sizes(0.05, 0.002, 1_000, (100, 200, 400, 800, 1600), 3, 20.0),
     "full": Sizes(1.0, 0.1, 100_000, (125, 250, 500, 1000, 2000), 10, 120.0),
 }
 
@@ -70,7 +70,8 @@ def plan(options: Options) -> Plan:
         f"communities), at these scales: {', '.join(f'{name} {scale:g}' for name, scale in scales.items())}; give the real "
         "ones with --graph.",
         f"Coresets of {sizes.draws:,} draws (the paper: 100,000).",
-        "coreset-sc's time is that of its native functions; converting its input is not counted. Its naive function runs once.",
+        "coreset-sc's time is that of its native functions; converting its input is not counted. Its naive function runs once, "
+        "and its tree function also builds the coreset's graph.",
     ]
     return Plan({recipe.name: recipe for recipe in recipes}, cells, sizes.limit, notes)
 
@@ -144,12 +145,9 @@ def claims(plan: Plan, results: Results) -> list[Claim]:
                 continue
             slope, step = exponent(points), per_cluster(points)
             ours = f"time ∝ k^{slope:.2f}; {1000 * step:.3g} ms per further cluster"
-            # The fixed cost of a coreset bends the naive line at small k, so that the last doubling decides.
-            last = exponent(points[-2:])
-            holds = 0.7 <= last <= 1.3 if method == "naive" else slope < 0.5
-            found.append(
-                Claim(f"{claim} ({name})", paper, ours + (f"; k^{last:.2f} in the last step" * (method == "naive")), holds)
-            )
+            # A coreset's fixed cost bends the naive line a little at small k; half a power is far from either.
+            holds = 0.7 <= slope <= 1.3 if method == "naive" else slope < 0.5
+            found.append(Claim(f"{claim} ({name})", paper, ours, holds))
         if series["naive"] and series["rejection"]:
             slow, fast = series["naive"][-1], series["rejection"][-1]
             ours = f"{slow.mean:.3g} s against {fast.mean:.3g} s at k = {slow.at:g}: {slow.mean / fast.mean:.0f} times"
