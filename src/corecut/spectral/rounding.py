@@ -3,8 +3,10 @@
 Weighted k-means with greedy k-means++ seeding, or pivoted QR (Damle, Minden and Ying 2019), which has no random start and
 needs as many columns as clusters.
 
-For m rows, k clusters and d columns a k-means step costs O(m·k·d). Beyond a few hundred clusters that would dominate
-everything, so the rows are first divided into √k parts and each of those into its share of the clusters: O(m·√k·d).
+For m rows, k clusters and d columns a k-means step costs O(m·k·d). Beyond a thousand clusters that would dominate everything,
+so the rows are first halved again and again, at the weighted median along their first principal direction, until a part is
+due no more than 64 clusters; each part is clustered on its own: O(m·d·(d + 64)) whatever k is. (A first level of k-means was
+tried: rows of thousands of clusters are nearly equidistant, and one part got nearly all of them.)
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ from corecut._typing import FloatArray, LabelArray
 # Rows of one matrix product. The borders do not depend on the threads, and neither do the results.
 _ROWS = 4096
 
-# Beyond this many clusters k-means works in two levels.
-_MANY = 1024
+# Beyond so many clusters k-means works in parts, of at most so many clusters each.
+_MANY, _PART = 1024, 64
 
 Rows = NDArray[np.float32]
 
@@ -36,7 +38,7 @@ def kmeans(
     max_iter: int = 50,
     threads: int = 1,
 ) -> LabelArray:
-    """Return the labels of the best of `n_init` runs of weighted Lloyd iterations, in two levels for very many clusters.
+    """Return the labels of the best of `n_init` runs of weighted Lloyd iterations, in parts for very many clusters.
 
     Seeds are drawn by greedy k-means++ (2 + log k candidates each, the best kept). A run ends when no label changes or when
     the cost falls by less than 0.01 %. A cluster that loses all its rows takes over the row that pays most.
@@ -44,7 +46,7 @@ def kmeans(
     points = np.ascontiguousarray(rows, dtype=np.float32)
     mass = (weights / weights.mean()).astype(np.float32)
     if n_clusters > _MANY:
-        return _two_levels(points, n_clusters, mass, generator, max_iter, threads)
+        return _in_parts(points, n_clusters, mass, generator, max_iter, threads)
     best_labels, best_cost = np.zeros(len(points), np.int32), np.inf
     for _ in range(n_init):
         centres = _seed(points, n_clusters, mass, generator)
@@ -54,25 +56,41 @@ def kmeans(
     return best_labels
 
 
-def _two_levels(
+def _in_parts(
     points: Rows, n_clusters: int, mass: Rows, generator: np.random.Generator, max_iter: int, threads: int
 ) -> LabelArray:
-    """Divide the rows into √k parts, and each part into clusters in proportion to its weight."""
-    coarse = int(np.ceil(np.sqrt(n_clusters)))
-    part, _ = _lloyd(points, mass, _seed(points, coarse, mass, generator), max_iter, threads)
-    order = np.argsort(part, kind="stable")
-    borders = np.searchsorted(part[order], np.arange(coarse + 1))
-    counts = _shares(np.bincount(part, mass, minlength=coarse), np.diff(borders), n_clusters)
-    labels, first = np.empty(len(points), np.int32), 0
-    for j in range(coarse):
-        rows = order[borders[j] : borders[j + 1]]
-        if rows.size == 0:
-            continue
-        inside = points[rows]
-        centres = _seed(inside, int(counts[j]), mass[rows], generator)
-        labels[rows] = first + _lloyd(inside, mass[rows], centres, max_iter, 1)[0]
-        first += int(counts[j])
+    """Halve the rows until a part is due few clusters, then cluster each part in proportion to its weight."""
+    parts = [np.arange(len(points))]
+    for _ in range(int(np.ceil(np.log2(n_clusters / _PART)))):
+        parts = [half for part in parts for half in _halves(points, mass, part)]
+    weight = np.array([mass[part].sum() for part in parts], dtype=np.float64)
+    counts = _shares(weight, np.array([part.size for part in parts]), n_clusters)
+    # Every part has a generator of its own, so that they can run side by side.
+    generators = generator.spawn(len(parts))
+    firsts = np.cumsum(counts) - counts
+    labels = np.empty(len(points), np.int32)
+
+    def cluster(j: int) -> None:
+        inside, weights = points[parts[j]], mass[parts[j]]
+        centres = _seed(inside, int(counts[j]), weights, generators[j])
+        labels[parts[j]] = firsts[j] + _lloyd(inside, weights, centres, max_iter, 1)[0]
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(cluster, [j for j in range(len(parts)) if parts[j].size]))
     return labels
+
+
+def _halves(points: Rows, mass: Rows, part: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Split rows at their weighted median along the first principal direction."""
+    if part.size < 2:  # noqa: PLR2004  (a single row has no halves)
+        return [part]
+    weights = mass[part].astype(np.float64)
+    rows = points[part] - (weights @ points[part] / weights.sum()).astype(np.float32)
+    direction = np.linalg.eigh((rows * mass[part, None]).T @ rows)[1][:, -1]
+    order = np.argsort(rows @ direction, kind="stable")
+    half = int(np.searchsorted(np.cumsum(weights[order]), weights.sum() / 2))
+    half = min(max(half, 1), part.size - 1)
+    return [np.sort(part[order[:half]]), np.sort(part[order[half:]])]
 
 
 def _shares(mass: FloatArray, rows: NDArray[np.int64], total: int) -> NDArray[np.int64]:
