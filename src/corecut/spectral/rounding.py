@@ -82,7 +82,7 @@ def _in_parts(
 
 def _halves(points: Rows, mass: Rows, part: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """Split rows at their weighted median along the first principal direction."""
-    if part.size < 2:  # noqa: PLR2004  (a single row has no halves)
+    if part.size < 2:
         return [part]
     weights = mass[part].astype(np.float64)
     rows = points[part] - (weights @ points[part] / weights.sum()).astype(np.float32)
