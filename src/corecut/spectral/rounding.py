@@ -22,6 +22,8 @@ from corecut._typing import FloatArray, LabelArray
 # Rows of one matrix product. The borders do not depend on the threads, and neither do the results.
 _ROWS = 4096
 
+# Most Lloyd steps of one run.
+_STEPS = 50
 # Beyond so many clusters k-means works in parts, of at most so many clusters each.
 _MANY, _PART = 1024, 64
 
@@ -35,7 +37,7 @@ def kmeans(
     generator: np.random.Generator,
     *,
     n_init: int = 1,
-    max_iter: int = 50,
+    max_iter: int = _STEPS,
     threads: int = 1,
 ) -> LabelArray:
     """Return the labels of the best of `n_init` runs of weighted Lloyd iterations, in parts for very many clusters.
@@ -46,7 +48,7 @@ def kmeans(
     points = np.ascontiguousarray(rows, dtype=np.float32)
     mass = (weights / weights.mean()).astype(np.float32)
     if n_clusters > _MANY:
-        return _in_parts(points, n_clusters, mass, generator, max_iter, threads)
+        return _in_parts(points, n_clusters, mass, generator, threads)
     best_labels, best_cost = np.zeros(len(points), np.int32), np.inf
     for _ in range(n_init):
         centres = _seed(points, n_clusters, mass, generator)
@@ -56,9 +58,7 @@ def kmeans(
     return best_labels
 
 
-def _in_parts(
-    points: Rows, n_clusters: int, mass: Rows, generator: np.random.Generator, max_iter: int, threads: int
-) -> LabelArray:
+def _in_parts(points: Rows, n_clusters: int, mass: Rows, generator: np.random.Generator, threads: int) -> LabelArray:
     """Halve the rows until a part is due few clusters, then cluster each part in proportion to its weight."""
     parts = [np.arange(len(points))]
     for _ in range(int(np.ceil(np.log2(n_clusters / _PART)))):
@@ -73,7 +73,7 @@ def _in_parts(
     def cluster(j: int) -> None:
         inside, weights = points[parts[j]], mass[parts[j]]
         centres = _seed(inside, int(counts[j]), weights, generators[j])
-        labels[parts[j]] = firsts[j] + _lloyd(inside, weights, centres, max_iter, 1)[0]
+        labels[parts[j]] = firsts[j] + _lloyd(inside, weights, centres, _STEPS, 1)[0]
 
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(cluster, [j for j in range(len(parts)) if parts[j].size]))
