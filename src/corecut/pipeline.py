@@ -106,7 +106,7 @@ def _draw_by_coreset(graph: Graph, sizes: FloatArray, choices: Choices, generato
     if choices.n_init(graph) > 1:  # draws compete by the objective on all nodes
         with stage("metrics"):
             objective = steps.refine(graph, sizes, labels, choices, max_passes=0)[1]
-    steps.warn_of_untouched(sample.n_untouched, graph.n_nodes)
+    steps.warn_of_untouched(sample.n_untouched, graph.n_nodes, choices)
     return Draw(labels, objective, sample)
 
 

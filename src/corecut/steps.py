@@ -40,9 +40,14 @@ def problem_of(graph: CoresetGraph, sizes: FloatArray, choices: Choices) -> Spec
 
 
 def solver_for(choices: Choices, *, sampled: bool = False) -> EigenSolver:
-    """Return the solver that was asked for, or the one that suits a coreset's graph (`sampled`) or a whole one."""
+    """Return the solver that was asked for, or the one that suits a coreset's graph (`sampled`) or a whole one.
+
+    Pivoted QR needs as many vectors as clusters, more than the power method has.
+    """
     asked = choices.asked.eigen_solver
-    return "subspace" if asked == "auto" and not sampled else choose_solver(asked, choices.n_clusters)
+    if asked == "auto" and (not sampled or choices.asked.assign_labels == "cluster_qr"):
+        return "subspace"
+    return choose_solver(asked, choices.n_clusters)
 
 
 def embed(
@@ -147,12 +152,12 @@ def warn_of_shift(settings: Settings, n_clipped: int, needed: float) -> None:
         )
 
 
-def warn_of_untouched(n_untouched: int, n_nodes: int) -> None:
+def warn_of_untouched(n_untouched: int, n_nodes: int, choices: Choices) -> None:
     """Tell the user that the coreset has no contact with many nodes."""
     if n_untouched > 0.1 * n_nodes:
+        cure = "a larger coreset_size" if choices.aggregate else "aggregate=True or a larger coreset_size"
         warnings.warn(
-            f"{n_untouched:,} of {n_nodes:,} nodes have no neighbour in the coreset and were labelled blindly; "
-            "set aggregate=True or a larger coreset_size",
+            f"{n_untouched:,} of {n_nodes:,} nodes have no neighbour in the coreset and were labelled blindly; set {cure}",
             UserWarning,
             stacklevel=2,
         )
