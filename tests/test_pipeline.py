@@ -1,0 +1,304 @@
+"""The whole algorithm: planted clusters are found, the best draw is kept, warnings name the cure, units do not matter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import checks
+import numpy as np
+import problems
+import pytest
+import scipy.sparse as sp
+import twins
+from sklearn.metrics import adjusted_rand_score
+
+from corecut import (
+    CoresetSpectralClustering,
+    Graph,
+    aggregate_graph,
+    make_degree_corrected_sbm,
+    make_sbm,
+    normalized_cut,
+    pipeline,
+    steps,
+)
+from corecut._progress import Stages
+from corecut.pipeline import Clustering, cluster_graph
+from corecut.settings import Settings
+
+#: The paper's own method, on a graph with self-loops.
+PUBLISHED: dict[str, Any] = {
+    "aggregate": False,
+    "regularization": 0,
+    "shift": 0,
+    "sampler": "tree",
+    "seeding_factor": 1.0,
+    "importance": "cluster",
+    "degrees": "weights",
+    "candidates": "all",
+    "refine": False,
+    "n_init": 1,
+}
+
+
+def clustered(graph: Any, k: int, *, seed: int = 0, **settings: Any) -> Clustering:
+    checked = graph if isinstance(graph, Graph) else Graph.from_matrix(graph)
+    found = cluster_graph(checked, Settings(k, **settings), random_state=seed, stage=Stages())
+    checks.valid_labels(found.labels, checked.n_nodes, k)
+    return found
+
+
+@pytest.fixture(scope="module")
+def dense() -> tuple[sp.csr_array, np.ndarray]:
+    """Return a block model of 4,000 nodes with about 130 entries each."""
+    return make_sbm(500, 8, 0.25, 0.002, random_state=1)
+
+
+@pytest.fixture(scope="module")
+def sparse() -> tuple[sp.csr_array, np.ndarray]:
+    """Return a degree-corrected graph of 6,000 nodes with about 16 entries each."""
+    return make_degree_corrected_sbm(6000, 10, mean_degree=16, mixing=0.1, degree_exponent=3.0, random_state=2)
+
+
+# --- planted clusters ----------------------------------------------------------------------------------------------------
+
+
+def test_dense_graph_through_a_coreset(dense: tuple[sp.csr_array, np.ndarray]) -> None:
+    graph, truth = dense
+    found = clustered(graph, 8, coreset_size=1200)
+    assert not found.levels
+    assert found.sample.coreset.n_draws == 1200
+    assert adjusted_rand_score(truth, found.labels) >= 0.99
+    assert np.unique(found.labels).size == 8
+
+
+def test_sparse_graph_through_aggregation(sparse: tuple[sp.csr_array, np.ndarray]) -> None:
+    graph, truth = sparse
+    found = clustered(graph, 10)
+    assert found.levels
+    assert found.labels.size == truth.size
+    connected = graph.sum(axis=1) > 0
+    assert adjusted_rand_score(truth[connected], found.labels[connected]) >= 0.95
+    assert np.unique(found.labels).size == 10
+
+
+def test_small_graph_without_either(rng: np.random.Generator) -> None:
+    graph, truth = problems.planted_graph(rng, [150, 100, 80, 60], degree=12.0)
+    found = clustered(graph, 4)
+    assert not found.levels
+    assert found.sample.coreset.n_draws == 0
+    assert found.n_draws == 4
+    assert adjusted_rand_score(truth, found.labels) >= 0.95
+
+
+@pytest.mark.parametrize("solver", ["power", "arpack"])
+def test_published_method_with_its_exact_settings(solver: Any) -> None:
+    graph, truth = make_sbm(300, 5, 0.4, 0.002, random_state=3)
+    graph = sp.csr_array(graph + sp.eye_array(1500))
+    found = clustered(graph, 5, coreset_size=600, eigen_solver=solver, **PUBLISHED)
+    assert found.sample.eigen_solver == solver
+    assert found.sample.shift == 0.0
+    assert found.sample.embedding.shape == (found.sample.coreset.size, 3 if solver == "power" else 5)
+    assert adjusted_rand_score(truth, found.labels) >= (0.6 if solver == "power" else 0.9)
+
+
+@pytest.mark.parametrize("assign", ["kmeans", "cluster_qr"])
+@pytest.mark.parametrize("k", [4, 40])
+def test_both_roundings_with_automatic_solver(assign: Any, k: int) -> None:
+    # From 32 clusters on the automatic solver of a coreset's graph is the power method, which pivoted QR cannot use.
+    graph, truth = make_sbm(2400 // k, k, min(0.9, 0.2 * k / 4), 0.001, random_state=0)
+    found = clustered(graph, k, coreset_size=1600, aggregate=False, assign_labels=assign)
+    assert adjusted_rand_score(truth, found.labels) >= 0.9
+
+
+@pytest.mark.parametrize("k", [1, 2, 60])
+def test_any_number_of_clusters(k: int, rng: np.random.Generator) -> None:
+    graph, _ = problems.planted_graph(rng, [30, 30], degree=8.0)
+    assert np.unique(clustered(graph, k).labels).size == k
+
+
+def test_every_cluster_is_used_on_connected_graphs(rng: np.random.Generator) -> None:
+    ring = sp.csr_array(sp.diags_array([np.ones(499), np.ones(499), [1.0], [1.0]], offsets=[1, -1, 499, -499]))
+    for k in (3, 20):
+        for settings in ({}, {"refine": False}, {"regularization": 0}):
+            assert np.unique(clustered(ring, k, **settings).labels).size == k
+
+
+# --- levels, quotients and coresets --------------------------------------------------------------------------------------
+
+
+def test_a_coreset_of_the_quotient_when_its_size_is_given(sparse: tuple[sp.csr_array, np.ndarray]) -> None:
+    graph, truth = sparse
+    found = clustered(graph, 10, aggregate=True, coreset_size=700)
+    groups = found.levels[-1].graph.n_nodes
+    assert 700 < groups < 6000
+    assert found.sample.coreset.n_draws == 700
+    assert found.sample.coreset.indices[-1] < groups
+    assert adjusted_rand_score(truth, found.labels) >= 0.6
+
+
+def test_without_refinement_labels_respect_the_groups(sparse: tuple[sp.csr_array, np.ndarray]) -> None:
+    graph, _ = sparse
+    found = clustered(graph, 10, aggregate=True, refine=False)
+    group = found.levels[0].groups
+    for level in found.levels[1:]:
+        group = level.groups[group]
+    assert np.unique(np.stack([group, found.labels]), axis=1).shape[1] == np.unique(group).size
+
+
+def test_refinement_lowers_the_objective(sparse: tuple[sp.csr_array, np.ndarray]) -> None:
+    graph, _ = sparse
+    rough = clustered(graph, 10, aggregate=True, refine=False, regularization=0.1)
+    smooth = clustered(graph, 10, aggregate=True, refine=True, regularization=0.1)
+    cuts = [normalized_cut(graph, found.labels, regularization=0.1) for found in (rough, smooth)]
+    assert cuts[1] < cuts[0]
+
+
+def test_levels_are_those_of_aggregation(sparse: tuple[sp.csr_array, np.ndarray]) -> None:
+    graph, _ = sparse
+    for found, expected in zip(clustered(graph, 10).levels, aggregate_graph(graph, 10), strict=True):
+        np.testing.assert_array_equal(found.groups, expected.groups)
+
+
+# --- several draws -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["directly", "by coreset"])
+@pytest.mark.parametrize("refine", [True, False])
+def test_the_draw_with_the_lowest_objective_is_kept(way: str, refine: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, _ = problems.planted_graph(np.random.default_rng(4), [60] * 8, degree=30.0, mixing=0.5)
+    drawn: list[pipeline.Draw] = []
+    original = pipeline.Draw
+
+    def record(*parts: Any) -> pipeline.Draw:
+        drawn.append(original(*parts))
+        return drawn[-1]
+
+    monkeypatch.setattr(pipeline, "Draw", record)
+    monkeypatch.setattr(pipeline, "refine_down", lambda graph, levels, labels, choices: labels)
+    size = {"coreset_size": 300, "aggregate": False} if way == "by coreset" else {}
+    found = clustered(graph, 8, n_init=5, refine=refine, regularization=0.2, **size)
+    assert found.n_draws == len(drawn) == 5
+    objectives = [draw.objective for draw in drawn]
+    assert np.ptp(objectives) > 0
+    for draw in drawn:
+        exact = twins.regularized_conductances(graph.toarray(), draw.labels, 8, 0.2).sum()
+        assert draw.objective == pytest.approx(exact, rel=1e-9)
+    np.testing.assert_array_equal(found.labels, drawn[int(np.argmin(objectives))].labels)
+    assert found.sample is drawn[int(np.argmin(objectives))].sample
+
+
+def test_agreement_of_draws_reaches_the_nodes(sparse: tuple[sp.csr_array, np.ndarray]) -> None:
+    graph, _ = sparse
+    assert clustered(graph, 10, n_init=1).agreement is None
+    found = clustered(graph, 10, n_init=3)
+    assert found.agreement is not None
+    assert found.agreement.shape == (6000,)
+    assert np.all(np.isin((3 * found.agreement).round(9), [0, 1, 2, 3]))
+    assert found.agreement.mean() > 0.8
+
+
+# --- units ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"coreset_size": 700, "aggregate": False}, {"aggregate": True, "coreset_size": 600}, {"regularization": 0.2}],
+)
+@pytest.mark.parametrize("factor", [2.0**40, 2.0**-39, 3.7])
+def test_scaling_all_weights_changes_nothing(factor: float, settings: dict[str, Any]) -> None:
+    graph, _ = problems.planted_graph(np.random.default_rng(6), [400, 350, 300, 250], degree=40.0, mixing=0.2)
+    one, other = (clustered(matrix, 4, **settings).labels for matrix in (graph, sp.csr_array(graph * factor)))
+    np.testing.assert_array_equal(one, other)
+
+
+def test_storage_changes_nothing(rng: np.random.Generator) -> None:
+    graph, _ = problems.planted_graph(rng, [100, 80, 60])
+    one = clustered(graph, 3).labels
+    wide = sp.csr_array((graph.data, graph.indices.astype(np.int64), graph.indptr.astype(np.int64)), shape=graph.shape)
+    for other in (wide, sp.coo_array(graph), sp.csc_array(graph), graph.toarray()):
+        np.testing.assert_array_equal(one, clustered(other, 3).labels)
+
+
+# --- bounds, warnings and words ------------------------------------------------------------------------------------------
+
+
+def test_bounds_on_cluster_sizes_are_kept(rng: np.random.Generator) -> None:
+    graph, _ = problems.planted_graph(rng, [200, 100, 60, 40], degree=12.0)
+    free = np.bincount(clustered(graph, 4).labels)
+    assert free.max() > 150
+    bounded = np.bincount(clustered(graph, 4, min_cluster_size=60, max_cluster_size=130).labels)
+    assert bounded.max() <= 130
+    assert bounded.min() >= 60
+
+
+def test_a_shift_that_is_too_small_draws_a_warning(dense: tuple[sp.csr_array, np.ndarray]) -> None:
+    graph, _ = dense
+    weights = graph.copy()
+    weights.data = np.ones_like(weights.data)
+    with pytest.warns(UserWarning, match='squared distances were negative .* shift=.* or shift="auto" would mend'):
+        clustered(weights, 8, coreset_size=1200, shift=0.0)
+
+
+def test_a_coreset_without_contact_draws_a_warning(sparse: tuple[sp.csr_array, np.ndarray]) -> None:
+    graph, _ = sparse
+    with pytest.warns(UserWarning) as caught:
+        clustered(graph, 10, aggregate=False, coreset_size=100)
+    texts = [str(warning.message) for warning in caught]
+    assert any("set aggregate=True, or coreset_size=" in text for text in texts)
+    assert any(
+        "no neighbour in the coreset" in text and "set aggregate=True or a larger coreset_size" in text for text in texts
+    )
+    ring = sp.csr_array(sp.diags_array([np.ones(499), np.ones(499), [1.0], [1.0]], offsets=[1, -1, 499, -499]))
+    with pytest.warns(UserWarning, match="labelled blindly; set a larger coreset_size"):
+        clustered(ring, 5, coreset_size=300, n_init=1)
+
+
+def test_a_giant_draws_a_warning_that_names_the_cure() -> None:
+    labels = np.zeros(100, np.int32)
+    labels[:20] = np.arange(20) % 4
+    graph = Graph.from_matrix(np.ones((100, 100)))
+    whole = clustered(graph, 4).choices
+    with pytest.warns(UserWarning, match=r"one cluster holds 85% .* try aggregate=True and refine=True, or max_cluster_size="):
+        steps.warn_of_giant(labels, whole)
+    aggregated = clustered(graph, 4, aggregate=True).choices
+    with pytest.warns(UserWarning, match=r"try regularization=0\.3, or max_cluster_size="):
+        steps.warn_of_giant(labels, aggregated)
+    steps.warn_of_giant(np.repeat(np.arange(4), [75, 10, 10, 5]), whole)  # no warning
+    steps.warn_of_giant(np.repeat(np.arange(3), [90, 5, 5]), clustered(graph, 3).choices)
+
+
+def test_stages_and_their_order(dense: tuple[sp.csr_array, np.ndarray], sparse: tuple[sp.csr_array, np.ndarray]) -> None:
+    stage = Stages()
+    cluster_graph(Graph.from_matrix(dense[0]), Settings(8, coreset_size=1200), random_state=0, stage=stage)
+    assert list(stage.timings) == [
+        "kernel",
+        "seeds",
+        "coreset",
+        "coreset graph",
+        "eigenvectors",
+        "rounding",
+        "repair",
+        "labelling",
+        "refinement",
+    ]
+    stage = Stages()
+    cluster_graph(Graph.from_matrix(sparse[0]), Settings(10), random_state=0, stage=stage)
+    assert list(stage.timings) == ["aggregation", "eigenvectors", "rounding", "repair", "refinement"]
+
+
+def test_number_of_vectors(rng: np.random.Generator) -> None:
+    graph, _ = problems.planted_graph(rng, [40] * 10)
+    widths = {k: clustered(graph, k, n_init=1, refine=False).sample.embedding.shape[1] for k in (3, 16, 40, 200)}
+    assert widths == {3: 3, 16: 16, 40: 24, 200: 64}
+    assert clustered(graph, 6, n_components=9).sample.embedding.shape[1] == 9
+    assert clustered(graph, 6, eigen_solver="power").sample.embedding.shape[1] == 3
+    with pytest.raises(ValueError, match="n_components must be at most 400, got 401"):
+        clustered(graph, 6, n_components=401)
+
+
+def test_a_generator_goes_on_where_it_stopped() -> None:
+    graph, _ = problems.planted_graph(np.random.default_rng(0), [60] * 5, degree=6.0, mixing=0.5)
+    generator = np.random.default_rng(0)
+    model = CoresetSpectralClustering(5, n_init=1, refine=False, random_state=generator)
+    assert np.any(model.fit_predict(graph) != model.fit_predict(graph))
