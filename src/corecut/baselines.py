@@ -84,6 +84,8 @@ class FastSpectralClustering(GraphClusterer):
         with Stages(4, verbose=self.verbose, description="corecut") as stage:
             graph = self._graph(X, stage)
             k = check_n_clusters(self.n_clusters, graph.n_nodes)
+            if graph.isolated.all():
+                raise ValueError("the graph has no edges: there is nothing to cluster by")
             generator = as_generator(self.random_state)
             self.eigen_solver_ = choose_solver(self.eigen_solver, k)
             with stage("eigenvectors"):

@@ -135,7 +135,7 @@ def _looks_like_graph(X: Any) -> bool:
     square = len(shape) == 2 and shape[0] == shape[1]
     if sp.issparse(X):
         return square
-    if square and shape[0] > 2 and isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and np.array_equal(X, X.T):
+    if square and shape[0] > 2 and isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and np.allclose(X, X.T):
         warnings.warn(
             'X is a square symmetric array and is taken for points: pass affinity="precomputed" if it is a graph, or '
             'affinity="nearest_neighbors" to say that it is not',

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -115,7 +115,8 @@ def build_coreset(
     k = check_n_clusters(n_clusters, view.n_points)
     if (size is None) == (epsilon is None):
         raise ValueError("give either size= or epsilon=, and not both")
-    check_option(importance, "importance", ("cluster", "seeds"))
+    check_option(importance, "importance", get_args(Importance))
+    check_option(sampler, "sampler", get_args(Sampler))
     draws = math.ceil(check_real(seeding_factor, "seeding_factor", exclusive=True) * k)
     generator = as_generator(random_state)
     if not view.weights.any():

@@ -125,6 +125,7 @@ def round_embedding(
     True
     """
     check_option(assign_labels, "assign_labels", ("kmeans", "cluster_qr"))
+    check_count(n_init, "n_init")
     with single_threaded_blas():
         if assign_labels == "cluster_qr":
             if embedding.shape[1] != n_clusters:
