@@ -242,7 +242,7 @@ def test_a_shift_that_is_too_small_draws_a_warning(dense: tuple[sp.csr_array, np
 
 def test_a_coreset_without_contact_draws_a_warning(sparse: tuple[sp.csr_array, np.ndarray]) -> None:
     graph, _ = sparse
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="coreset") as caught:
         clustered(graph, 10, aggregate=False, coreset_size=100)
     texts = [str(warning.message) for warning in caught]
     assert any("set aggregate=True, or coreset_size=" in text for text in texts)
