@@ -90,9 +90,9 @@ def main() -> None:
             for _ in range(arguments.repeats):
                 command = [sys.executable, __file__, "--child", way, str(path), str(store)]
                 runs.append(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
-            best = min(run["seconds"] for run in runs)
+            best, cpu = (min(run[name] for run in runs) for name in ("seconds", "cpu_seconds"))
             peak = max(run["peak_bytes"] for run in runs)
-            print(f"{way}: {best:.2f} s, {peak / 1e9:.2f} GB ({arguments.edges:,} edges)", flush=True)
+            print(f"{way}: {best:.2f} s ({cpu:.2f} s CPU), {peak / 1e9:.2f} GB ({arguments.edges:,} edges)", flush=True)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from time import perf_counter, sleep
+from time import perf_counter, process_time, sleep
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ CORESET = 100_000
 
 
 class Meter:
-    """Seconds, highest anonymous memory and bytes from disk of a `with` block."""
+    """Seconds by the clock and of all processors, highest anonymous memory and bytes from disk of a `with` block."""
 
     def __enter__(self) -> Meter:
         self._stop = False
@@ -47,11 +47,11 @@ class Meter:
         self._read = self._bytes_read()
         self._watch = threading.Thread(target=self._look)
         self._watch.start()
-        self._begin = perf_counter()
+        self._begin, self._begin_cpu = perf_counter(), process_time()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.seconds = perf_counter() - self._begin
+        self.seconds, self.cpu_seconds = perf_counter() - self._begin, process_time() - self._begin_cpu
         self._stop = True
         self._watch.join()
         self.peak = max(self.peak, self._anonymous())
@@ -72,7 +72,8 @@ class Meter:
         return int(Path("/proc/self/io").read_text().split("read_bytes:")[1].split()[0])
 
     def report(self) -> dict[str, Any]:
-        return {"seconds": self.seconds, "peak_bytes": self.peak - self.before, "bytes_read": self.bytes_read}
+        peak = self.peak - self.before
+        return {"seconds": self.seconds, "cpu_seconds": self.cpu_seconds, "peak_bytes": peak, "bytes_read": self.bytes_read}
 
 
 def drop_from_cache(store: Path) -> None:
@@ -183,7 +184,7 @@ def show(path: str, result: dict[str, Any]) -> None:
     quality = f", ARI {result['ari']:.3f}, normalised cut {result['normalized_cut']:.3f}" if "ari" in result else ""
     print(
         f"{path}: {result['nodes']:,} nodes, {result['entries'] // 2:,} edges, k = {result['clusters']:,}: "
-        f"{result['seconds']:.2f} s, {result['peak_bytes'] / 1e9:.2f} GB anonymous "
+        f"{result['seconds']:.2f} s ({result['cpu_seconds']:.2f} s CPU), {result['peak_bytes'] / 1e9:.2f} GB anonymous "
         f"({result['peak_bytes'] / result['nodes']:.0f} bytes per node), {result['bytes_read'] / 1e9:.2f} GB read"
         f"{quality} ({stages})",
         flush=True,

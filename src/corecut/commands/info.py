@@ -13,8 +13,8 @@ from corecut.commands.screen import Screen, screen
 from corecut.graph import Graph
 
 _QUANTILES = {"min": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "max": 1.0}
-# What a run holds besides the graph: degrees, kernel, sampling tables, distances, labels.
-_BYTES_PER_NODE = 120
+# What a run holds at least besides the graph: kernel, sampling tables, distances, labels (measured: docs/scale.md).
+_BYTES_PER_NODE = 80
 
 
 @shared(reading=reading, screen=screen)
@@ -75,7 +75,10 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
             ("components", f"{data['components']:,}; the largest has {data['largest_component']:,} nodes ({share:.1f} %)")
         )
     rows.append(
-        ("memory", f"{show_size(data['memory_bytes'])} for the graph, about {show_size(data['working_bytes'])} to cluster it")
+        (
+            "memory",
+            f"{show_size(data['memory_bytes'])} for the graph, at least {show_size(data['working_bytes'])} to cluster it",
+        )
     )
     if "suggested" in data:
         rows.append(("suggested", data["suggested"]["in_words"]))
