@@ -94,14 +94,15 @@ struct Csr {
         return p < r.end && static_cast<int64_t>(indices[p]) == y ? weight(p) : 0.0;
     }
 
-    // Ask the cache for an array's elements at the columns of row positions ahead of p.
+    static constexpr int64_t kAhead = 8;
+
+    // Ask the cache for an array's element at the column of the row position kAhead behind p.
     template <class T>
     void prefetch(const T* array, int64_t p, int64_t end) const {
 #if defined(__GNUC__) || defined(__clang__)
-        constexpr int64_t ahead = 8;
-        if (p + ahead < end) {
-            const uint64_t y = static_cast<uint64_t>(indices[p + ahead]);
-            if (y < static_cast<uint64_t>(n)) __builtin_prefetch(array + y, 1);
+        if (p + kAhead < end) {
+            const uint64_t y = static_cast<uint64_t>(indices[p + kAhead]);
+            if (y < static_cast<uint64_t>(n)) __builtin_prefetch(array + y);
         }
 #else
         (void)array, (void)p, (void)end;

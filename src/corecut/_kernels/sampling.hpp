@@ -93,14 +93,22 @@ void add_point(Seeds& seeds, const Csr<Index, Weight>& a, const KernelArrays& ke
     const auto r = a.row(y);
     const double twice = 2.0 * kernel.factor(y), k_yy = kernel.diagonal[y];
     seeds.checks += r.size();
-    for (int64_t p = r.begin; p < r.end; ++p) {
+    const auto prefetch = [&](int64_t p) {
         a.prefetch(seeds.distance.data(), p, r.end);
         a.prefetch(kernel.diagonal, p, r.end);
+        if (kernel.scale) a.prefetch(kernel.scale, p, r.end);
+    };
+    for (int64_t p = r.begin - Csr<Index, Weight>::kAhead; p < r.begin; ++p) prefetch(p);
+    for (int64_t p = r.begin; p < r.end; ++p) {
+        prefetch(p);
         const int64_t x = a.column(p);
-        if (x == y || !(kernel.weights[x] > 0)) continue;
+        if (x == y) continue;
         double d = kernel.diagonal[x] + k_yy - twice * kernel.factor(x) * a.weight(p);
-        d = clip(seeds, kernel, x, y, d);
-        if (d < seeds.distance[x]) {
+        if (d < 0) {
+            if (!(kernel.weights[x] > 0)) continue;
+            d = clip(seeds, kernel, x, y, d);
+        }
+        if (d < seeds.distance[x]) {  // never where the weight, and with it the distance, is zero
             seeds.distance[x] = d;
             seeds.nearest[x] = position;
             lowered(x);
