@@ -85,7 +85,9 @@ def test_coresets_smaller_than_the_number_of_clusters_are_refused() -> None:
         (200_000, 400.0, {}, False),  # dense and large
         (2_000_000, 50.0, {}, True),  # sparse and large
         (20_000, 400.0, {"coreset_size": 2000}, False),  # a coreset was asked for, and keeps 40 entries per node
-        (20_000, 400.0, {"coreset_size": 700}, True),  # it would keep 14
+        (20_000, 400.0, {"coreset_size": 160}, False),  # keeps 3.2, enough on a dense graph
+        (20_000, 400.0, {"coreset_size": 140}, True),  # it would keep 2.8
+        (20_000, 30.0, {"coreset_size": 9000}, True),  # 13.5 are too few on a sparse one
         (20_000, 30.0, {"coreset_size": 1.0}, False),  # all nodes: nothing is lost
         (2000, 10.0, {"coreset_size": 500}, True),
         (2000, 10.0, {"aggregate": True}, True),

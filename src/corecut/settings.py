@@ -4,7 +4,7 @@ The rules, each from measurements on real and planted graphs (docs/sparse-graphs
 
 - coreset_size: 20 draws per cluster, enough for an induced mean degree of 20, all nodes of a graph of up to 3,000.
 - aggregate: yes on sparse graphs (fewer than 100 entries per node) and those of up to ten million entries, unless a coreset
-  size was asked for; and where the induced mean degree of the coreset would fall below 15.
+  size was asked for; and where the induced mean degree of the coreset would fall below 15 (3 on dense graphs).
 - regularization: 0 on dense graphs; on sparse ones 0.1 of the mean degree, less where clusters have fewer than 80 nodes.
 - max_cluster_size: 20 % of the nodes or twice the mean cluster, whichever is more, when refining a sparse graph.
 - n_init: four draws where the graph (or its quotient) is small, one otherwise.
@@ -34,8 +34,9 @@ SMALL_GRAPH = 3_000
 DENSE = 100
 # Up to this many entries aggregation takes a second or two, and its partitions are better than a coreset's.
 MODERATE = 10_000_000
-# Below this mean degree a coreset's graph falls into pieces.
-LEAST_INDUCED_DEGREE = 15
+# Below this mean degree the graph of a coreset falls into pieces: on sparse graphs, and on dense ones, where a coreset node's few
+# neighbours are likely to know each other.
+LEAST_INDUCED_DEGREE, LEAST_INDUCED_DEGREE_DENSE = 15, 3
 # Up to this many nodes a quotient graph goes to the spectral step as it is.
 SMALL_QUOTIENT = 100_000
 # Up to this many entries further draws cost next to nothing.
@@ -136,14 +137,15 @@ def resolve(settings: Settings, graph: Graph) -> Choices:
     size = coreset_size_for(graph, k, settings.coreset_size)
     per_node = graph.n_entries / nodes
     induced = size * per_node / nodes
+    least = LEAST_INDUCED_DEGREE if per_node < DENSE else LEAST_INDUCED_DEGREE_DENSE
     if settings.aggregate == "auto":
-        falls_apart = induced < LEAST_INDUCED_DEGREE and size < nodes
+        falls_apart = induced < least and size < nodes
         cheap = per_node < DENSE or graph.n_entries <= MODERATE
         aggregate = falls_apart or (cheap and nodes > SMALL_GRAPH and settings.coreset_size == "auto")
     else:
         aggregate = bool(check_option(settings.aggregate, "aggregate", (True, False)))
-        if not aggregate and size < nodes and induced < LEAST_INDUCED_DEGREE:
-            needed = min(nodes, math.ceil(LEAST_INDUCED_DEGREE * nodes / per_node))
+        if not aggregate and size < nodes and induced < least:
+            needed = min(nodes, math.ceil(least * nodes / per_node))
             warnings.warn(
                 f"a coreset of {size:,} nodes keeps only about {induced:.1f} entries per node and its graph will fall into "
                 f"pieces; set aggregate=True, or coreset_size={needed:,} or more",
