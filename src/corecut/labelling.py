@@ -99,7 +99,7 @@ def label_nodes(
     stored = 0.0 if kernel.graph.diagonal is None else kernel.graph.diagonal[nodes]
     own = share * (kernel.diagonal[nodes] - scale * scale * stored)
     norms = centre_norms(kernel, coreset, labels, k, n_jobs=n_jobs)
-    pull = None
+    pull: Any = None  # Any: NumPy's types do not know that a weighted count is a float
     if kernel.rank_one is not None:  # it is dense: every centre has an inner product with every node
         pull = np.bincount(labels, share * kernel.rank_one[nodes], minlength=k)
         own = own - share * kernel.rank_one[nodes] ** 2

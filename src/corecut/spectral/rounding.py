@@ -95,7 +95,7 @@ def _halves(points: Rows, mass: Rows, part: NDArray[np.int64]) -> list[NDArray[n
 
 def _shares(mass: FloatArray, rows: NDArray[np.int64], total: int) -> NDArray[np.int64]:
     """Share `total` clusters out in proportion to mass: at least one to a part with rows, at most one per row."""
-    counts = np.minimum(np.maximum(np.floor(total * mass / mass.sum()).astype(np.int64), rows > 0), rows)
+    counts: NDArray[np.int64] = np.minimum(np.maximum(np.floor(total * mass / mass.sum()).astype(np.int64), rows > 0), rows)
     while counts.sum() != total:
         wanted = total * mass / mass.sum() - counts
         if counts.sum() < total:
