@@ -300,7 +300,7 @@ def test_epsilon_on_tiny_problems_returns_everything(n: int) -> None:
         ({"epsilon": 0.5, "constant": 0.0}, ValueError, "constant must be a finite number above 0"),
         ({"size": 3, "seeding_factor": 0}, ValueError, "seeding_factor must be a finite number above 0"),
         ({"size": 3, "importance": "both"}, ValueError, "importance must be one of 'cluster', 'seeds'"),
-        ({"size": 3, "sampler": "fast"}, ValueError, "method must be one of"),
+        ({"size": 3, "sampler": "fast"}, ValueError, "sampler must be one of 'rejection', 'tree', 'naive'"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments: dict[str, Any], error: type[Exception], words: str) -> None:
