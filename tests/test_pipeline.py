@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import checks
@@ -23,8 +24,9 @@ from corecut import (
     steps,
 )
 from corecut._progress import Stages
-from corecut.pipeline import Clustering, cluster_graph
-from corecut.settings import Settings
+from corecut.induced import CoresetGraph
+from corecut.pipeline import Clustering, cluster_graph, partition_by_coreset
+from corecut.settings import Settings, resolve
 
 #: The paper's own method, on a graph with self-loops.
 PUBLISHED: dict[str, Any] = {
@@ -158,6 +160,77 @@ def test_levels_are_those_of_aggregation(sparse: tuple[sp.csr_array, np.ndarray]
     graph, _ = sparse
     for found, expected in zip(clustered(graph, 10).levels, aggregate_graph(graph, 10), strict=True):
         np.testing.assert_array_equal(found.groups, expected.groups)
+
+
+# --- regularisation ------------------------------------------------------------------------------------------------------
+
+
+def test_spectral_problem_by_definition(rng: np.random.Generator) -> None:
+    A = problems.random_adjacency(rng, 25, loops=0.4)
+    sizes = rng.uniform(1.0, 6.0, 25)
+    graph = CoresetGraph(sp.csr_array(A), A.sum(axis=1))
+    for regularization in (0.0, 0.3):
+        choices = resolve(Settings(3, regularization=regularization), Graph.from_matrix(A))
+        tau = regularization * A.sum() / sizes.sum()
+        regular = A + tau / sizes.sum() * np.outer(sizes, sizes)
+        root = np.sqrt(regular.sum(axis=1))
+        problem = steps.problem_of(graph, sizes, choices)
+        np.testing.assert_allclose(problem.dense(), regular / np.outer(root, root), rtol=1e-12)
+        np.testing.assert_allclose(problem.degrees, root**2, rtol=1e-12)
+
+
+@pytest.mark.parametrize("regularization", [0.0, 0.5])
+@pytest.mark.parametrize("candidates", ["all", "touched"])
+def test_labels_follow_from_the_coreset_by_definition(candidates: Any, regularization: float) -> None:
+    # Nodes that stand for several ones, as in a quotient, and the kernel of A + (τ/n)·s sᵀ.
+    rng = np.random.default_rng(3)
+    graph, _ = problems.planted_graph(rng, [80, 70, 60], degree=70.0, mixing=0.4)
+    A, sizes = graph.toarray(), rng.uniform(1.0, 5.0, 210)
+    settings = Settings(
+        3,
+        coreset_size=70,
+        aggregate=False,
+        regularization=regularization,
+        candidates=candidates,
+        shift=0.0 if regularization else 0.05,
+    )
+    choices = resolve(settings, Graph.from_matrix(graph))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "[0-9,]+ squared distances were negative")
+        labels, sample = partition_by_coreset(Graph.from_matrix(graph), sizes, choices, random_state=0, stage=Stages())
+    tau = regularization * A.sum() / sizes.sum()
+    shift = 0.05 if candidates == "all" and not regularization else 0.0
+    K, w = twins.graph_kernel(A + tau / sizes.sum() * np.outer(sizes, sizes), shift)
+    nodes = sample.coreset.indices
+    centres = twins.centroid_coefficients(
+        210, nodes, sample.coreset.weights * w[nodes] / A.sum(axis=1)[nodes], sample.labels, 3
+    )
+    distances = twins.centre_distances(K, centres)
+    if candidates == "touched":
+        contact = (A + np.eye(210))[:, nodes] @ twins.membership(sample.labels, 3) > 0
+        distances[~contact & contact.any(axis=1)[:, None]] = np.inf
+    nearest, second = np.sort(distances, axis=1)[:, :2].T
+    clear = second - nearest > 1e-9 * np.abs(nearest)
+    assert clear.mean() > 0.99
+    np.testing.assert_array_equal(labels[clear], distances.argmin(axis=1)[clear])
+
+
+def test_a_coreset_stands_for_all_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, _ = problems.planted_graph(np.random.default_rng(3), [800, 700], degree=60.0)
+    sizes = np.random.default_rng(0).uniform(1.0, 9.0, 1500)
+    seen: list[np.ndarray] = []
+    embed = steps.embed
+
+    def record(small: Any, stands_for: np.ndarray, *rest: Any, **settings: Any) -> np.ndarray:
+        seen.append(stands_for)
+        return embed(small, stands_for, *rest, **settings)
+
+    monkeypatch.setattr(steps, "embed", record)
+    checked = Graph.from_matrix(graph)
+    choices = resolve(Settings(2, coreset_size=500, aggregate=False), checked)
+    for seed in range(4):
+        partition_by_coreset(checked, sizes, choices, random_state=seed, stage=Stages())
+    assert np.mean([found.sum() for found in seen]) == pytest.approx(sizes.sum(), rel=0.05)
 
 
 # --- several draws -------------------------------------------------------------------------------------------------------
