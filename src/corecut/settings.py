@@ -34,8 +34,8 @@ SMALL_GRAPH = 3_000
 DENSE = 100
 # Up to this many entries aggregation takes a second or two, and its partitions are better than a coreset's.
 MODERATE = 10_000_000
-# Below this mean degree the graph of a coreset falls into pieces: on sparse graphs, and on dense ones, where a coreset node's few
-# neighbours are likely to know each other.
+# Below this mean degree the graph of a coreset falls into pieces: on sparse graphs, and on dense ones, where the few neighbours
+# of a coreset node are likely to know each other.
 LEAST_INDUCED_DEGREE, LEAST_INDUCED_DEGREE_DENSE = 15, 3
 # Up to this many nodes a quotient graph goes to the spectral step as it is.
 SMALL_QUOTIENT = 100_000
