@@ -17,8 +17,17 @@ from corecut.labels import read_labels
 NODES, EDGES = 60_000, 400_000
 
 
+# A runner in the background has Ctrl-C ignored, and its children with it, unless they say otherwise.
+RUN = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from corecut.cli import main
+main()
+"""
+
+
 def command(*arguments: object) -> list[str]:
-    return [sys.executable, "-c", "from corecut.cli import main; main()", *map(str, arguments)]
+    return [sys.executable, "-c", RUN, *map(str, arguments)]
 
 
 def seconds_of(*arguments: object) -> float:
