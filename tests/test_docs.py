@@ -8,10 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from corecut.experiments.plan import EXPERIMENTS, Options, experiment_of
+from corecut.experiments.results import Results
+from corecut.experiments.summary import claims_table
+
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
+
+FIGURES = {
+    "coreset-time": ["figure-2"],
+    "real-data": ["figure-3", "figure-5", "figure-6", "figure-7-quick"],
+    "many-clusters": ["figure-4"],
+}
 
 
 def blocks(path: Path) -> list[tuple[str, str]]:
@@ -57,3 +67,17 @@ def test_readme_opens_with_two_commands():
     assert folders[0] != folders[1]
     assert commands[0].strip().endswith("corecut demo")
     assert commands[1].strip().endswith("pytest")
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_the_documents_show_what_the_command_found(name):
+    """The tables in the documents follow from the results beside them."""
+    folder = ROOT / "docs" / "experiments"
+    results = Results.open(folder / name / "results.json", name)
+    plan = experiment_of(name).plan(Options("full", data=folder))
+    table = claims_table(name, plan, results)
+    assert table in (folder / "summary.md").read_text(encoding="utf-8")
+    assert table in (folder.parent / "experiments.md").read_text(encoding="utf-8")
+    for figure in FIGURES[name]:
+        assert (folder / name / f"{figure}.png").exists()
+        assert f"experiments/{name}/{figure}.png" in (folder.parent / "experiments.md").read_text(encoding="utf-8")

@@ -16,10 +16,9 @@ from corecut import write_graph
 from corecut.cli import app
 from corecut.experiments import coreset_time, many_clusters, methods, real_data, runner
 from corecut.experiments.graphs import BlockModel, GraphFile, StandIn, prepare
-from corecut.experiments.plan import EXPERIMENTS, Options, Plan, experiment_of
+from corecut.experiments.plan import EXPERIMENTS, Plan, experiment_of
 from corecut.experiments.results import TOO_LONG, Cell, Point, Results
 from corecut.experiments.runner import run_plan
-from corecut.experiments.summary import claims_table
 
 TINY = {
     coreset_time: coreset_time.Sizes(0.001, 0.0001, 200, (10, 20, 40), 2, 60.0),
@@ -27,7 +26,6 @@ TINY = {
     many_clusters: many_clusters.Sizes((3, 6), 100, 2, 60.0),
 }
 FIGURES = {"coreset-time": ["figure-2"], "real-data": ["figure-6", "figure-7"], "many-clusters": ["figure-4"]}
-FIGURES_IN_FULL = FIGURES | {"real-data": ["figure-3", "figure-5", "figure-6", "figure-7-quick"]}
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +179,6 @@ from corecut.experiments.graphs import BlockModel
 from corecut.experiments.plan import Plan
 from corecut.experiments.results import Cell
 from corecut.experiments.runner import run_plan
-from corecut.experiments.summary import claims_table
 
 if __name__ == "__main__":
     recipe = BlockModel(3, 100)
@@ -317,20 +314,6 @@ def test_graphs_have_loops_and_the_asked_sizes(tmp_path, rng):
     for graph in (stand_in, own.graph):
         np.testing.assert_array_equal(graph.diagonal, 1.0)
         assert graph.weights is None
-
-
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_the_documents_show_what_the_command_found(name):
-    """The tables in the documents follow from the results beside them."""
-    folder = Path(__file__).parents[1] / "docs" / "experiments"
-    results = Results.open(folder / name / "results.json", name)
-    plan = experiment_of(name).plan(Options("full", data=folder))
-    table = claims_table(name, plan, results)
-    assert table in (folder / "summary.md").read_text(encoding="utf-8")
-    assert table in (folder.parent / "experiments.md").read_text(encoding="utf-8")
-    for figure in FIGURES_IN_FULL[name]:
-        assert (folder / name / f"{figure}.png").exists()
-        assert f"experiments/{name}/{figure}.png" in (folder.parent / "experiments.md").read_text(encoding="utf-8")
 
 
 def test_slopes_are_those_of_a_power_law():
