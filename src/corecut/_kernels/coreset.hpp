@@ -31,9 +31,12 @@ double blocked_sum(Context& context, int64_t n, F&& term) {
 // al. 2022), or the weight of all seeds (the reference implementation) when by_seeds.
 inline std::vector<double> sensitivities(Context& context, int64_t n, const double* w, const double* distance,
                                          const int32_t* nearest, const int64_t* seeds, int64_t n_seeds, bool by_seeds) {
-    for (int64_t x = 0; x < n; ++x)
-        if (nearest[x] < 0 || nearest[x] >= n_seeds) throw InputError("nearest holds a number that is not a seed's");
-    std::vector<double> inverse(n_seeds, 0.0);
+    parallel_blocks(context, n, 1 << 16, [&](int64_t, int64_t begin, int64_t end) {
+        bool good = true;
+        for (int64_t x = begin; x < end; ++x) good &= static_cast<int64_t>(static_cast<uint32_t>(nearest[x])) < n_seeds;
+        if (!good) throw InputError("nearest holds a number that is not a seed's");
+    });
+    std::vector<double> inverse(std::max<int64_t>(n_seeds, 1), 0.0);
     if (by_seeds) {
         double mass = 0.0;
         for (int64_t j = 0; j < n_seeds; ++j) mass += w[seeds[j]];
@@ -46,7 +49,12 @@ inline std::vector<double> sensitivities(Context& context, int64_t n, const doub
     const double inverse_cost = cost > 0 ? 1.0 / cost : 0.0;
     std::vector<double> s(n);
     parallel_blocks(context, n, 1 << 16, [&](int64_t, int64_t begin, int64_t end) {
-        for (int64_t x = begin; x < end; ++x) s[x] = w[x] * (distance[x] * inverse_cost + inverse[nearest[x]]);
+        if (by_seeds) {
+            const double same = inverse[0];
+            for (int64_t x = begin; x < end; ++x) s[x] = w[x] * (distance[x] * inverse_cost + same);
+        } else {
+            for (int64_t x = begin; x < end; ++x) s[x] = w[x] * (distance[x] * inverse_cost + inverse[nearest[x]]);
+        }
     });
     return s;
 }

@@ -94,6 +94,26 @@ struct Csr {
         return p < r.end && static_cast<int64_t>(indices[p]) == y ? weight(p) : 0.0;
     }
 
+    // Ask the cache for a row's borders, and for the beginning of the row once they are there.
+    void prefetch_border(int64_t x) const {
+#if defined(__GNUC__) || defined(__clang__)
+        __builtin_prefetch(static_cast<const char*>(indptr.data) + x * (indptr.wide ? 8 : 4));
+#else
+        (void)x;
+#endif
+    }
+    void prefetch_row(int64_t x) const {
+#if defined(__GNUC__) || defined(__clang__)
+        const int64_t begin = indptr[x];
+        if (begin >= 0 && begin < nnz) {
+            __builtin_prefetch(indices + begin);
+            if constexpr (weighted) __builtin_prefetch(data + begin);
+        }
+#else
+        (void)x;
+#endif
+    }
+
     static constexpr int64_t kAhead = 8;
 
     // Ask the cache for an array's element at the column of the row position kAhead behind p.

@@ -9,6 +9,7 @@
 
 #include "csr.hpp"
 #include "random.hpp"
+#include "simd.hpp"
 
 namespace corecut {
 
@@ -29,9 +30,7 @@ inline std::string entry_text(int64_t x, int64_t y, double value) {
 template <class Index, class Weight>
 double scan_row(const Csr<Index, Weight>& a, int64_t x, typename Csr<Index, Weight>::Range r, bool& unit, bool& canonical) {
     if (r.size() == 0) return 0.0;
-    bool increasing = true;
-    for (int64_t p = r.begin + 1; p < r.end; ++p) increasing &= a.indices[p - 1] < a.indices[p];
-    if (increasing) {
+    if (increasing(a.indices + r.begin, r.size())) {
         a.column(r.begin);
         a.column(r.end - 1);
     } else {
@@ -41,9 +40,7 @@ double scan_row(const Csr<Index, Weight>& a, int64_t x, typename Csr<Index, Weig
     if constexpr (!Csr<Index, Weight>::weighted) {
         return static_cast<double>(r.size());
     } else {
-        bool ones = true;
-        for (int64_t p = r.begin; p < r.end; ++p) ones &= a.data[p] == Weight(1);
-        if (ones) return static_cast<double>(r.size());
+        if (all_ones(a.data + r.begin, r.size())) return static_cast<double>(r.size());
         unit = false;
         double lanes[4] = {0, 0, 0, 0};
         bool good = true, zero = false;

@@ -255,19 +255,37 @@ Seeds sample_rejection(Context& context, const Csr<Index, Weight>& a, const Kern
     for (int64_t x : start) add_point(seeds, a, kernel, x, [](int64_t) {});
     int64_t tried = 0, accepted = 0;
     bool stale = true;
+    // What the table proposes does not depend on what was accepted since it was built, so proposals are made ahead of need and
+    // their rows asked for from memory meanwhile.
+    constexpr int64_t ahead = 16;
+    struct {
+        int64_t x;
+        double u;
+    } proposals[ahead];
+    int64_t next = ahead;
     for (int64_t i = 0; i < draws; ++i) {
         if ((i & 63) == 0) context.check();
         int64_t y = -1;
         while (y < 0) {
             if (stale) {
+                next = ahead;
                 table.rebuild(context, seeds, kernel);
                 ++seeds.rebuilds;
                 if (!(table.total() > 0)) return seeds;
                 stale = false;
                 tried = accepted = 0;
             }
-            const int64_t x = table.draw(random);
-            const double u = random.uniform();
+            if (next == ahead) {
+                for (auto& proposal : proposals) {
+                    proposal.x = table.draw(random);
+                    proposal.u = random.uniform();
+                    if (proposal.x >= 0) a.prefetch_border(proposal.x);
+                }
+                for (const auto& proposal : proposals)
+                    if (proposal.x >= 0) a.prefetch_row(proposal.x);
+                next = 0;
+            }
+            const auto [x, u] = proposals[next++];
             ++tried;
             if (x >= 0 && u * table.bound(x) < kernel.weights[x] * seeds.distance[x]) y = x;
             // Judge the rate on a window, so that a run of bad luck at the beginning does not rebuild.

@@ -4,18 +4,9 @@
 #include <vector>
 
 #include "csr.hpp"
-
-// The inner loop in the widest registers the machine has; the portable build would use the narrowest.
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
-#define CORECUT_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define CORECUT_CLONES
-#endif
+#include "simd.hpp"
 
 namespace corecut {
-
-// y += a·x. No fused multiply-add (see CMakeLists.txt), so every clone gives the same bits.
-CORECUT_CLONES void axpy(int64_t width, float a, const float* x, float* y);
 
 // out = alpha·(A·x) + beta·x + gamma·z, for m × width blocks stored by rows; z may be absent.
 template <class Index>

@@ -4,10 +4,6 @@
 
 namespace corecut {
 
-CORECUT_CLONES void axpy(int64_t width, float a, const float* x, float* y) {
-    for (int64_t c = 0; c < width; ++c) y[c] += a * x[c];
-}
-
 using Block = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using MutableBlock = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 

@@ -143,7 +143,9 @@ def _lloyd(points: Rows, mass: Rows, centres: Rows, max_iter: int, threads: int)
         cost = float(mass.astype(np.float64) @ distances)
         changed = not np.array_equal(before, labels)
         centres = _means(points, mass, labels, distances, len(centres))
-        if not changed or last_cost - cost < 1e-4 * cost:
+        used = np.count_nonzero(np.bincount(labels, minlength=len(centres)))
+        # Not while a cluster is empty, whose new centre has not been tried.
+        if not changed or (used == len(centres) and last_cost - cost < 1e-4 * cost):
             break
     return labels, cost
 

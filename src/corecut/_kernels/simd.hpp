@@ -1,0 +1,27 @@
+// The few innermost loops worth the widest registers a machine has; a portable build would use the narrowest.
+#pragma once
+
+#include <cstdint>
+
+// One copy of a function for each instruction set, chosen when the extension is loaded. Compilers fuse no multiply-add (see
+// CMakeLists.txt), so every copy gives the same bits.
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
+#define CORECUT_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define CORECUT_CLONES
+#endif
+
+namespace corecut {
+
+// y += a·x
+void axpy(int64_t width, float a, const float* x, float* y);
+
+// Is every value exactly 1?
+bool all_ones(const float* values, int64_t count);
+bool all_ones(const double* values, int64_t count);
+
+// Does every value lie above the one before it?
+bool increasing(const int32_t* values, int64_t count);
+bool increasing(const int64_t* values, int64_t count);
+
+}  // namespace corecut
