@@ -118,7 +118,7 @@ def partition_by_coreset(
     kernel, coreset, coreset_labels, embedding = cluster_coreset(graph, sizes, choices, random_state=random_state, stage=stage)
     with stage("labelling"):
         plain, weighted = kernel, coreset
-        if settings.candidates == "touched":
+        if settings.candidates == "touched" and kernel.shift > 0:
             # The shift made squared distances of *points* non-negative. Between points and centres it only adds a bias that
             # depends on how many coreset nodes a cluster has, so that it is left out unless the paper's rule is asked for.
             plain = KernelView.from_graph(graph, shift=0.0)
