@@ -48,7 +48,7 @@ class CoresetSpectralClustering(GraphClusterer):
         coreset would keep too few of the edges.
     regularization
         τ in units of the mean degree: every node gets τ more degree, tied to all nodes alike, so that cutting off crumbs does
-        not pay. "auto": 0.1 on sparse graphs (less for tiny clusters), 0 on dense ones.
+        not pay. "auto": 0.1 on sparse graphs (less for tiny clusters), 0 on dense ones and without refinement.
     shift
         σ of the kernel D⁻¹AD⁻¹ + σD⁻¹; "auto" supplies the self-similarity that a graph without self-loops lacks.
     seeding_factor

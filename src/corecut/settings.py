@@ -5,7 +5,8 @@ The rules, each from measurements on real and planted graphs (docs/sparse-graphs
 - coreset_size: 20 draws per cluster, enough for an induced mean degree of 20, all nodes of a graph of up to 3,000.
 - aggregate: yes on sparse graphs (fewer than 100 entries per node) and those of up to ten million entries, unless a coreset
   size was asked for; and where the induced mean degree of the coreset would fall below 15 (3 on dense graphs).
-- regularization: 0 on dense graphs; on sparse ones 0.1 of the mean degree, less where clusters have fewer than 80 nodes.
+- regularization: 0 on dense graphs and without refinement; else 0.1 of the mean degree, less where clusters have fewer than
+  80 nodes.
 - max_cluster_size: 20 % of the nodes or twice the mean cluster, whichever is more, when refining a sparse graph.
 - n_init: four draws where the graph (or its quotient) is small, one otherwise.
 """
