@@ -20,10 +20,13 @@ from importlib.metadata import version
 from math import nan
 from multiprocessing.connection import Connection
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 import corecut
+
+# Threads of a BLAS library spin for a while after their last product; those of the warm-up must not take part in the race.
+_SETTLE = 0.3
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ def in_child(task: Callable[[Any], Any], *, before: Callable[[], Any] = lambda: 
 def _work(connection: Connection, task: Callable[[Any], Any], before: Callable[[], Any]) -> None:
     try:
         prepared = before()
+        sleep(_SETTLE)
         _reset_high_water_mark()
         held = _high_water_mark()
         begin = perf_counter()

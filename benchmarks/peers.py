@@ -114,7 +114,7 @@ def measure(
     tiny = with_loops(make_sbm(100, 4, 0.5, 0.01, random_state=0)[0])
     runs: list[dict[str, Any]] = []
     for seed in range(repeats):
-        run = in_child(lambda _, s=seed: method(matrix, k, size, s), before=lambda s=seed: method(tiny, 4, 80, s), limit=limit)
+        run = in_child(lambda _, s=seed: method(matrix, k, size, s), before=lambda s=seed: method(tiny, 4, 200, s), limit=limit)
         if run.failed:
             return {"failed": run.failed}
         seconds, labels = run.result

@@ -15,13 +15,23 @@ import pytest
 import scipy.sparse as sp
 import scipy.sparse.linalg
 import threadpoolctl
+import twins
 from scipy.linalg import subspace_angles
 from sklearn.cluster import KMeans
 from sklearn.cluster._spectral import cluster_qr as peer_cluster_qr
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
-from corecut import Graph, KernelView, build_coreset, coreset_graph, make_sbm, round_embedding, spectral_embedding
+from corecut import (
+    Graph,
+    KernelView,
+    _core,
+    build_coreset,
+    coreset_graph,
+    make_sbm,
+    round_embedding,
+    spectral_embedding,
+)
 from corecut.spectral import MANY_CLUSTERS, choose_solver
 from corecut.spectral.problem import SpectralProblem, single_threaded_blas
 from corecut.spectral.rounding import _MANY, _ROWS, _lloyd, _shares, cluster_qr, kmeans
@@ -322,6 +332,26 @@ def test_kmeans_costs_no_more_than_the_peer(k: int, spread: float, rng: np.rando
     labels = kmeans(rows, k, weights, np.random.default_rng(0), n_init=5)
     checks.valid_labels(labels, 2000, k)
     assert cost_of(rows, labels, weights) < 1.03 * cost_of(rows, peer.labels_, weights)
+
+
+@pytest.mark.parametrize(("m", "width", "k", "trials"), [(1, 1, 1, 1), (50, 3, 7, 1), (333, 8, 20, 5), (9001, 5, 12, 8)])
+def test_seeding_is_greedy_kmeans_plus_plus(m: int, width: int, k: int, trials: int, rng: np.random.Generator) -> None:
+    # Coordinates on a grid: sums in single precision are exact, so that both sides see the same ties and intervals.
+    rows = rng.integers(-8, 9, (m, width)).astype(np.float32)
+    mass = rng.integers(1, 5, m).astype(np.float32)
+    uniforms = rng.random(1 + (k - 1) * trials)
+    expected = twins.greedy_seeds(rows.astype(float), mass.astype(float), k, trials, uniforms)
+    for threads in (1, 3):
+        np.testing.assert_array_equal(_core.greedy_seeds(rows, mass, k, trials, uniforms, threads), expected)
+
+
+def test_seeding_refuses_what_it_cannot_do() -> None:
+    rows, mass = np.zeros((3, 2), np.float32), np.ones(3, np.float32)
+    for k, trials, count in ((0, 1, 0), (2, 0, 1), (2, _core.SEED_LANES + 1, _core.SEED_LANES + 2), (2, 2, 2)):
+        with pytest.raises(ValueError, match=r"seeding|uniforms"):
+            _core.greedy_seeds(rows, mass, k, trials, np.zeros(count), 1)
+    with pytest.raises(ValueError, match="seeding"):
+        _core.greedy_seeds(rows[:0], mass[:0], 1, 1, np.zeros(1), 1)
 
 
 def test_more_runs_never_cost_more(rng: np.random.Generator) -> None:

@@ -265,6 +265,21 @@ def best_split(A: Array, order: Array, sizes: Array, *, tau: float = 0.0, least_
     return best
 
 
+def greedy_seeds(rows: Array, mass: Array, k: int, trials: int, uniforms: Array) -> list[int]:
+    """Return the rows that greedy k-means++ takes as centres, given its randomness."""
+    nearest = np.full(len(rows), np.inf)
+    chosen: list[int] = []
+    for j in range(k):
+        drawn, uniforms = (uniforms[:1], uniforms[1:]) if j == 0 else (uniforms[:trials], uniforms[trials:])
+        cumulative = np.cumsum(mass if j == 0 else mass * nearest)
+        candidates = np.searchsorted(cumulative, drawn * cumulative[-1], side="right")
+        distances = [np.minimum(nearest, ((rows - rows[c]) ** 2).sum(axis=1)) for c in candidates]
+        best = int(np.argmin([mass @ d for d in distances]))
+        nearest = distances[best]
+        chosen.append(int(candidates[best]))
+    return chosen
+
+
 # --- random graphs -------------------------------------------------------------------------------------------------------
 
 

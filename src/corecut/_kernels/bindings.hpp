@@ -28,10 +28,10 @@ template <class T>
 using Out = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
 // A kernel's result as a NumPy array that owns the memory.
-template <class T>
-Out<T> to_numpy(std::vector<T>&& values) {
-    auto* owned = new std::vector<T>(std::move(values));
-    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+template <class T, class Allocator>
+Out<T> to_numpy(std::vector<T, Allocator>&& values) {
+    auto* owned = new std::vector<T, Allocator>(std::move(values));
+    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T, Allocator>*>(p); });
     return Out<T>(owned->data(), {owned->size()}, owner);
 }
 

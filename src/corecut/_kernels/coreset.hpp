@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "memory.hpp"
 #include "parallel.hpp"
 #include "random.hpp"
 
@@ -29,8 +30,8 @@ double blocked_sum(Context& context, int64_t n, F&& term) {
 
 // s_x = w(x)Δ(x, C)/cost(X, C) + w(x)/mass, where mass is the weight of all points that share x's nearest seed (Jiang et
 // al. 2022), or the weight of all seeds (the reference implementation) when by_seeds.
-inline std::vector<double> sensitivities(Context& context, int64_t n, const double* w, const double* distance,
-                                         const int32_t* nearest, const int64_t* seeds, int64_t n_seeds, bool by_seeds) {
+inline LazyVector<double> sensitivities(Context& context, int64_t n, const double* w, const double* distance,
+                                        const int32_t* nearest, const int64_t* seeds, int64_t n_seeds, bool by_seeds) {
     parallel_blocks(context, n, 1 << 16, [&](int64_t, int64_t begin, int64_t end) {
         bool good = true;
         for (int64_t x = begin; x < end; ++x) good &= static_cast<int64_t>(static_cast<uint32_t>(nearest[x])) < n_seeds;
@@ -47,7 +48,7 @@ inline std::vector<double> sensitivities(Context& context, int64_t n, const doub
     }
     const double cost = blocked_sum(context, n, [&](int64_t x) { return w[x] * distance[x]; });
     const double inverse_cost = cost > 0 ? 1.0 / cost : 0.0;
-    std::vector<double> s(n);
+    LazyVector<double> s(n);
     parallel_blocks(context, n, 1 << 16, [&](int64_t, int64_t begin, int64_t end) {
         if (by_seeds) {
             const double same = inverse[0];

@@ -12,7 +12,7 @@ void bind_coreset(nb::module_& m) {
         const int64_t n_seeds = static_cast<int64_t>(seeds.shape(0));
         for (int64_t j = 0; j < n_seeds; ++j)
             if (seeds.data()[j] < 0 || seeds.data()[j] >= n) throw InputError("seeds holds a number that is not a point's");
-        std::vector<double> result;
+        LazyVector<double> result;
         run(checked_threads(threads), [&](Context& context) {
             result = sensitivities(context, n, weights.data(), distance.data(), nearest.data(), seeds.data(), n_seeds, by_seeds);
         });

@@ -22,6 +22,33 @@ struct Offsets {
     }
 };
 
+// Ask the cache for what will soon be read. Always inlined: a function that only does this looks to GCC like one that does
+// nothing, and it drops the calls.
+#if defined(__GNUC__) || defined(__clang__)
+#define CORECUT_INLINE inline __attribute__((always_inline))
+CORECUT_INLINE void prefetch(const void* address) { __builtin_prefetch(address); }
+#else
+#define CORECUT_INLINE inline
+inline void prefetch(const void*) {}
+#endif
+
+// Messages are made out of line: what builds a string would keep the checks around it from being inlined into hot loops.
+#if defined(__GNUC__) || defined(__clang__)
+#define CORECUT_COLD __attribute__((noinline, cold))
+#else
+#define CORECUT_COLD
+#endif
+
+[[noreturn]] CORECUT_COLD inline void corrupt_row(int64_t x, int64_t begin, int64_t end, int64_t nnz) {
+    throw InputError("indptr is corrupt at row " + std::to_string(x) + ": borders " + std::to_string(begin) + " and " +
+                     std::to_string(end) + " for " + std::to_string(nnz) + " stored entries");
+}
+
+[[noreturn]] CORECUT_COLD inline void corrupt_column(int64_t y, int64_t p, int64_t n) {
+    throw InputError("column index " + std::to_string(y) + " of stored entry " + std::to_string(p) + " is out of range for " +
+                     std::to_string(n) + " nodes");
+}
+
 // Stands for the value type of a graph without weights: every stored entry is 1.
 struct Unit {};
 
@@ -43,17 +70,13 @@ struct Csr {
 
     Range row(int64_t x) const {
         const int64_t begin = indptr[x], end = indptr[x + 1];
-        if (begin < 0 || begin > end || end > nnz)
-            throw InputError("indptr is corrupt at row " + std::to_string(x) + ": borders " + std::to_string(begin) +
-                             " and " + std::to_string(end) + " for " + std::to_string(nnz) + " stored entries");
+        if (begin < 0 || begin > end || end > nnz) corrupt_row(x, begin, end, nnz);
         return {begin, end};
     }
 
     int64_t column(int64_t p) const {
         const int64_t y = static_cast<int64_t>(indices[p]);
-        if (static_cast<uint64_t>(y) >= static_cast<uint64_t>(n))
-            throw InputError("column index " + std::to_string(y) + " of stored entry " + std::to_string(p) +
-                             " is out of range for " + std::to_string(n) + " nodes");
+        if (static_cast<uint64_t>(y) >= static_cast<uint64_t>(n)) corrupt_column(y, p, n);
         return y;
     }
 
@@ -94,39 +117,20 @@ struct Csr {
         return p < r.end && static_cast<int64_t>(indices[p]) == y ? weight(p) : 0.0;
     }
 
-    // Ask the cache for a row's borders, and for the beginning of the row once they are there.
-    void prefetch_border(int64_t x) const {
-#if defined(__GNUC__) || defined(__clang__)
-        __builtin_prefetch(static_cast<const char*>(indptr.data) + x * (indptr.wide ? 8 : 4));
-#else
-        (void)x;
-#endif
+    // Ask the cache for a row's borders, for the beginning of the row once they are there, and for an array's element at the
+    // column of position p, if that lies before `end`.
+    CORECUT_INLINE void prefetch_border(int64_t x) const {
+        prefetch(static_cast<const char*>(indptr.data) + x * (indptr.wide ? 8 : 4));
     }
-    void prefetch_row(int64_t x) const {
-#if defined(__GNUC__) || defined(__clang__)
+    CORECUT_INLINE void prefetch_row(int64_t x) const {
         const int64_t begin = indptr[x];
-        if (begin >= 0 && begin < nnz) {
-            __builtin_prefetch(indices + begin);
-            if constexpr (weighted) __builtin_prefetch(data + begin);
-        }
-#else
-        (void)x;
-#endif
+        if (begin < 0 || begin >= nnz) return;
+        prefetch(indices + begin);
+        if constexpr (weighted) prefetch(data + begin);
     }
-
-    static constexpr int64_t kAhead = 8;
-
-    // Ask the cache for an array's element at the column of the row position kAhead behind p.
     template <class T>
-    void prefetch(const T* array, int64_t p, int64_t end) const {
-#if defined(__GNUC__) || defined(__clang__)
-        if (p + kAhead < end) {
-            const uint64_t y = static_cast<uint64_t>(indices[p + kAhead]);
-            if (y < static_cast<uint64_t>(n)) __builtin_prefetch(array + y);
-        }
-#else
-        (void)array, (void)p, (void)end;
-#endif
+    CORECUT_INLINE void prefetch_at(const T* array, int64_t p, int64_t end) const {
+        if (p < end && static_cast<uint64_t>(indices[p]) < static_cast<uint64_t>(n)) prefetch(array + indices[p]);
     }
 };
 

@@ -1,6 +1,7 @@
 // The input contract in one pass; symmetry; induced subgraphs; components.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -8,14 +9,15 @@
 #include <vector>
 
 #include "csr.hpp"
+#include "memory.hpp"
 #include "random.hpp"
 #include "simd.hpp"
 
 namespace corecut {
 
 struct Scan {
-    std::vector<double> degrees;   // row sums
-    std::vector<double> diagonal;  // empty when no entry lies on the diagonal (or the matrix is not canonical)
+    LazyVector<double> degrees;    // row sums
+    LazyVector<double> diagonal;   // empty when no entry lies on the diagonal (or the matrix is not canonical)
     bool unit = true;              // every stored value is 1
     bool canonical = true;         // rows strictly increasing, no stored zero
 };
@@ -84,7 +86,7 @@ template <class Index, class Weight>
 Scan scan(Context& context, const Csr<Index, Weight>& a) {
     Scan result;
     result.degrees.resize(a.n);
-    std::vector<double> diagonal(a.n);
+    LazyVector<double> diagonal(a.n);
     const int64_t blocks = (a.n + kRowBlock - 1) / kRowBlock;
     std::vector<char> unit(blocks, 1), canonical(blocks, 1), loops(blocks, 0);
     parallel_blocks(context, a.n, kRowBlock, [&](int64_t block, int64_t begin, int64_t end) {
@@ -162,43 +164,59 @@ Asymmetry find_asymmetry(Context& context, const Csr<Index, Weight>& a, int64_t 
 
 struct Subgraph {
     std::vector<int64_t> indptr;
-    std::vector<int32_t> indices;
-    std::vector<double> data;
+    LazyVector<int32_t> indices;
+    LazyVector<double> data;
+};
+
+// A set of node numbers and each one's position in it: a bit per node and a count per 64 of them, which stay in the cache where
+// an array of positions would not.
+class NodeSet {
+   public:
+    NodeSet(int64_t n, const int64_t* nodes, int64_t count) : words_(n / 64 + 1, 0), before_(n / 64 + 1, 0) {
+        for (int64_t i = 0; i < count; ++i) {
+            if (nodes[i] < 0 || nodes[i] >= n || (i > 0 && nodes[i] <= nodes[i - 1]))
+                throw InputError("rows must be increasing node numbers below " + std::to_string(n));
+            words_[nodes[i] / 64] |= uint64_t{1} << (nodes[i] % 64);
+        }
+        for (size_t w = 1; w < words_.size(); ++w) before_[w] = before_[w - 1] + std::popcount(words_[w - 1]);
+    }
+
+    bool holds(int64_t x) const { return words_[x / 64] >> (x % 64) & 1; }
+
+    int32_t position(int64_t x) const {
+        return before_[x / 64] + std::popcount(words_[x / 64] & ((uint64_t{1} << (x % 64)) - 1));
+    }
+
+   private:
+    std::vector<uint64_t> words_;
+    std::vector<int32_t> before_;
 };
 
 // The principal submatrix on `rows` (sorted, without repeats).
 template <class Index, class Weight>
 Subgraph induced(Context& context, const Csr<Index, Weight>& a, const int64_t* rows, int64_t count) {
-    std::vector<int32_t> position(a.n, -1);
-    for (int64_t i = 0; i < count; ++i) {
-        if (rows[i] < 0 || rows[i] >= a.n || (i > 0 && rows[i] <= rows[i - 1]))
-            throw InputError("rows must be increasing node numbers below " + std::to_string(a.n));
-        position[rows[i]] = static_cast<int32_t>(i);
-    }
+    const NodeSet inside(a.n, rows, count);
     Subgraph sub;
     sub.indptr.assign(count + 1, 0);
     constexpr int64_t block_size = 64;
-    parallel_blocks(context, count, block_size, [&](int64_t, int64_t begin, int64_t end) {
+    std::vector<std::vector<int64_t>> kept((count + block_size - 1) / block_size);  // positions of the entries to copy
+    parallel_blocks(context, count, block_size, [&](int64_t block, int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
             const auto r = a.row(rows[i]);
-            int64_t kept = 0;
-            for (int64_t p = r.begin; p < r.end; ++p) kept += position[a.column(p)] >= 0;
-            sub.indptr[i + 1] = kept;
+            const size_t before = kept[block].size();
+            for (int64_t p = r.begin; p < r.end; ++p)
+                if (inside.holds(a.column(p))) kept[block].push_back(p);
+            sub.indptr[i + 1] = static_cast<int64_t>(kept[block].size() - before);
         }
     });
     std::partial_sum(sub.indptr.begin(), sub.indptr.end(), sub.indptr.begin());
     sub.indices.resize(sub.indptr[count]);
     sub.data.resize(sub.indptr[count]);
-    parallel_blocks(context, count, block_size, [&](int64_t, int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-            const auto r = a.row(rows[i]);
-            int64_t q = sub.indptr[i];
-            for (int64_t p = r.begin; p < r.end; ++p) {
-                const int32_t c = position[a.column(p)];
-                if (c < 0) continue;
-                sub.indices[q] = c;
-                sub.data[q++] = a.weight(p);
-            }
+    parallel_blocks(context, count, block_size, [&](int64_t block, int64_t begin, int64_t) {
+        int64_t q = sub.indptr[begin];
+        for (int64_t p : kept[block]) {
+            sub.indices[q] = inside.position(a.column(p));
+            sub.data[q++] = a.weight(p);
         }
     });
     return sub;

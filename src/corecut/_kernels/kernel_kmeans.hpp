@@ -47,8 +47,8 @@ std::vector<int32_t> nearest_centres(Context& context, const Csr<Index, Weight>&
             };
             const auto r = a.row(x);
             for (int64_t p = r.begin; p < r.end; ++p) {
-                a.prefetch(centres.labels, p, r.end);
-                a.prefetch(load, p, r.end);
+                a.prefetch_at(centres.labels, p + 8, r.end);
+                a.prefetch_at(load, p + 8, r.end);
                 const int64_t y = a.column(p);
                 if (!(load[y] > 0)) continue;
                 touch(centres.labels[y]);

@@ -18,13 +18,20 @@ void bind_labelling(nb::module_& m) {
             if (rank_one) require_length(*rank_one, matrix.nodes(), "rank_one");
             if (pull) require_length(*pull, static_cast<int64_t>(norms.shape(0)), "pull");
             if (norms.shape(0) < 1) throw InputError("there must be at least one centre");
+            const ImpliedCentres centres{coreset.data(),
+                                  size,
+                                  cluster.data(),
+                                  load.data(),
+                                  own.data(),
+                                  norms.data(),
+                                  static_cast<int64_t>(norms.shape(0)),
+                                  scale ? scale->data() : nullptr,
+                                  rank_one ? rank_one->data() : nullptr,
+                                  pull ? pull->data() : nullptr,
+                                  touched_only};
             Labelling result;
             run(checked_threads(threads), [&](Context& context) {
-                matrix.visit([&](const auto& a) {
-                    result = label_nodes(context, a, scale ? scale->data() : nullptr, coreset.data(), size, cluster.data(),
-                                         load.data(), own.data(), norms.data(), static_cast<int64_t>(norms.shape(0)),
-                                         rank_one ? rank_one->data() : nullptr, pull ? pull->data() : nullptr, touched_only);
-                });
+                matrix.visit([&](const auto& a) { result = label_nodes(context, a, centres); });
             });
             return std::make_tuple(to_numpy(std::move(result.labels)), to_numpy(std::move(result.best)),
                                    to_numpy(std::move(result.second)), result.untouched);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "csr.hpp"
+#include "memory.hpp"
 #include "random.hpp"
 
 namespace corecut {
@@ -23,18 +24,31 @@ struct KernelArrays {
 
 struct Seeds {
     std::vector<int64_t> points;   // C in the order of drawing
-    std::vector<double> distance;  // Δ(x, C), never negative
-    std::vector<int32_t> nearest;  // position in C of x's nearest point
+    LazyVector<double> distance;   // Δ(x, C), never negative
+    LazyVector<int32_t> nearest;   // position in C of x's nearest point
     int64_t checks = 0;            // neighbour checks made
     int64_t clipped = 0;           // negative squared distances met (the kernel is not positive semi-definite)
     double missing_shift = 0;      // the largest addition to σ that one of those would have needed
     int64_t rebuilds = 0;          // tables built by the rejection sampler
 };
 
-inline int64_t smallest_point(const KernelArrays& kernel, int64_t n) {
+// x*: the point of positive weight with the smallest K_xx, and of several the first.
+inline int64_t smallest_point(Context& context, const KernelArrays& kernel, int64_t n) {
+    constexpr int64_t size = 1 << 16;
+    std::vector<int64_t> bests((n + size - 1) / size, -1);
+    parallel_blocks(context, n, size, [&](int64_t block, int64_t begin, int64_t end) {
+        int64_t best = -1;
+        double lowest = std::numeric_limits<double>::infinity();
+        for (int64_t x = begin; x < end; ++x)
+            if (kernel.diagonal[x] < lowest && kernel.weights[x] > 0) {
+                lowest = kernel.diagonal[x];
+                best = x;
+            }
+        bests[block] = best;
+    });
     int64_t best = -1;
-    for (int64_t x = 0; x < n; ++x)
-        if (kernel.weights[x] > 0 && (best < 0 || kernel.diagonal[x] < kernel.diagonal[best])) best = x;
+    for (int64_t x : bests)
+        if (x >= 0 && (best < 0 || kernel.diagonal[x] < kernel.diagonal[best])) best = x;
     if (best < 0) throw InputError("there is no point of positive weight to sample: every node is isolated");
     return best;
 }
@@ -82,6 +96,22 @@ inline void start_distances(Context& context, Seeds& seeds, const KernelArrays& 
     });
 }
 
+// Ask the cache for what add_point will read: of one neighbour, and of a row's first neighbours.
+inline constexpr int64_t kNeighboursAhead = 16;
+
+template <class Index, class Weight>
+CORECUT_INLINE void prefetch_neighbour(const Seeds& seeds, const Csr<Index, Weight>& a, const KernelArrays& kernel, int64_t p, int64_t end) {
+    a.prefetch_at(seeds.distance.data(), p, end);
+    a.prefetch_at(kernel.diagonal, p, end);
+    if (kernel.scale) a.prefetch_at(kernel.scale, p, end);
+}
+
+template <class Index, class Weight>
+CORECUT_INLINE void prefetch_neighbours(const Seeds& seeds, const Csr<Index, Weight>& a, const KernelArrays& kernel, int64_t y) {
+    const auto r = a.row(y);
+    for (int64_t p = r.begin; p < std::min(r.end, r.begin + kNeighboursAhead); ++p) prefetch_neighbour(seeds, a, kernel, p, r.end);
+}
+
 // Add y to C and repair the distances of its neighbours; lowered(x) is called for y and for each point that came nearer.
 template <class Index, class Weight, class F>
 void add_point(Seeds& seeds, const Csr<Index, Weight>& a, const KernelArrays& kernel, int64_t y, F&& lowered) {
@@ -93,14 +123,8 @@ void add_point(Seeds& seeds, const Csr<Index, Weight>& a, const KernelArrays& ke
     const auto r = a.row(y);
     const double twice = 2.0 * kernel.factor(y), k_yy = kernel.diagonal[y];
     seeds.checks += r.size();
-    const auto prefetch = [&](int64_t p) {
-        a.prefetch(seeds.distance.data(), p, r.end);
-        a.prefetch(kernel.diagonal, p, r.end);
-        if (kernel.scale) a.prefetch(kernel.scale, p, r.end);
-    };
-    for (int64_t p = r.begin - Csr<Index, Weight>::kAhead; p < r.begin; ++p) prefetch(p);
     for (int64_t p = r.begin; p < r.end; ++p) {
-        prefetch(p);
+        prefetch_neighbour(seeds, a, kernel, p + kNeighboursAhead, r.end);
         const int64_t x = a.column(p);
         if (x == y) continue;
         double d = kernel.diagonal[x] + k_yy - twice * kernel.factor(x) * a.weight(p);
@@ -187,11 +211,17 @@ class StaleTable {
     double total() const { return prefix_.back(); }
     double bound(int64_t x) const { return bound_[x]; }
 
-    int64_t draw(Random& random) const {
-        const double target = random.uniform() * total();
+    // The block in which a target in [0, total) lies; its bounds are asked for from memory.
+    int64_t block(double target) const {
         const int64_t blocks = static_cast<int64_t>(prefix_.size()) - 1;
         int64_t b = static_cast<int64_t>(std::upper_bound(prefix_.begin(), prefix_.end(), target) - prefix_.begin()) - 1;
         b = std::min(std::max<int64_t>(b, 0), blocks - 1);
+        for (int64_t x = b * kBlock; x < std::min<int64_t>(bound_.size(), (b + 1) * kBlock); x += 8) prefetch(&bound_[x]);
+        return b;
+    }
+
+    // The point of the block in whose interval the target lies; -1 when the whole block is empty.
+    int64_t point(int64_t b, double target) const {
         const int64_t begin = b * kBlock, end = std::min<int64_t>(bound_.size(), begin + kBlock);
         double rest = target - prefix_[b];
         int64_t last = -1;
@@ -201,11 +231,12 @@ class StaleTable {
             if (rest < bound_[x]) return x;
             rest -= bound_[x];
         }
-        return last;  // rounding carried the target past the block's end; -1 when the whole block is empty
+        return last;  // rounding carried the target past the block's end
     }
 
    private:
-    std::vector<double> bound_, prefix_;
+    LazyVector<double> bound_;
+    std::vector<double> prefix_;
 };
 
 // C begins with `start`, or with x* and one uniform point; x* must be in it. Fewer than `draws` points are drawn only when
@@ -257,10 +288,10 @@ Seeds sample_rejection(Context& context, const Csr<Index, Weight>& a, const Kern
     bool stale = true;
     // What the table proposes does not depend on what was accepted since it was built, so proposals are made ahead of need and
     // their rows asked for from memory meanwhile.
-    constexpr int64_t ahead = 16;
+    constexpr int64_t ahead = 32;
     struct {
-        int64_t x;
-        double u;
+        int64_t x;  // first the block of the table, then the point in it
+        double target, u;
     } proposals[ahead];
     int64_t next = ahead;
     for (int64_t i = 0; i < draws; ++i) {
@@ -277,15 +308,21 @@ Seeds sample_rejection(Context& context, const Csr<Index, Weight>& a, const Kern
             }
             if (next == ahead) {
                 for (auto& proposal : proposals) {
-                    proposal.x = table.draw(random);
+                    proposal.target = random.uniform() * table.total();
                     proposal.u = random.uniform();
+                    proposal.x = table.block(proposal.target);
+                }
+                for (auto& proposal : proposals) {
+                    proposal.x = table.point(proposal.x, proposal.target);
                     if (proposal.x >= 0) a.prefetch_border(proposal.x);
                 }
                 for (const auto& proposal : proposals)
                     if (proposal.x >= 0) a.prefetch_row(proposal.x);
+                for (const auto& proposal : proposals)
+                    if (proposal.x >= 0) prefetch_neighbours(seeds, a, kernel, proposal.x);
                 next = 0;
             }
-            const auto [x, u] = proposals[next++];
+            const auto [x, target, u] = proposals[next++];
             ++tried;
             if (x >= 0 && u * table.bound(x) < kernel.weights[x] * seeds.distance[x]) y = x;
             // Judge the rate on a window, so that a run of bad luck at the beginning does not rebuild.

@@ -15,7 +15,8 @@ void require_contribution(double value) {
 void bind_sampling(nb::module_& m) {
     m.def("smallest_point", [](In<double> diagonal, In<double> weights) {
         require_length(weights, diagonal.shape(0), "weights");
-        return smallest_point({nullptr, diagonal.data(), weights.data()}, static_cast<int64_t>(diagonal.shape(0)));
+        Context context;
+        return smallest_point(context, {nullptr, diagonal.data(), weights.data()}, static_cast<int64_t>(diagonal.shape(0)));
     });
     m.def(
         "sample_seeds",
@@ -26,7 +27,7 @@ void bind_sampling(nb::module_& m) {
             run(checked_threads(threads), [&](Context& context) {
                 matrix.visit([&](const auto& a) {
                     Random random(seed, 0);
-                    const int64_t x_star = method == "naive" ? -1 : smallest_point(kernel, a.n);
+                    const int64_t x_star = method == "naive" ? -1 : smallest_point(context, kernel, a.n);
                     const auto points = starting_points(a, kernel, start ? start->data() : nullptr,
                                                         start ? static_cast<int64_t>(start->shape(0)) : 0, random, x_star);
                     if (points.empty()) throw InputError("start must hold at least one point");

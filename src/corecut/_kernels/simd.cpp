@@ -1,5 +1,6 @@
 #include "simd.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -7,6 +8,57 @@ namespace corecut {
 
 CORECUT_CLONES void axpy(int64_t width, float a, const float* x, float* y) {
     for (int64_t c = 0; c < width; ++c) y[c] += a * x[c];
+}
+
+// kLanes floats in one register, or as many registers as it takes. The compilers' own vector types are needed here: their
+// vectorisers do not find out by themselves that the sums fit into registers.
+#if defined(__GNUC__) || defined(__clang__)
+using Lanes = float __attribute__((vector_size(kLanes * sizeof(float))));
+#else
+struct Lanes {
+    float values[kLanes];
+    float operator[](int64_t t) const { return values[t]; }
+    Lanes& operator+=(const Lanes& other) {
+        for (int64_t t = 0; t < kLanes; ++t) values[t] += other.values[t];
+        return *this;
+    }
+    friend Lanes operator*(float a, Lanes b) {
+        for (float& value : b.values) value *= a;
+        return b;
+    }
+};
+#endif
+
+CORECUT_CLONES void offer_centres(const float* rows, const float* norms, const float* nearest, const float* mass, int64_t count,
+                                  int64_t width, const float* centres, const float* centre_norms, float* reduced,
+                                  double* cost) {
+    constexpr int64_t together = 4;  // rows at a time: additions to one sum would wait for each other
+    for (int64_t begin = 0; begin < count; begin += together) {
+        const int64_t here = std::min(together, count - begin);
+        // Of the last few rows, one stands in for those that are missing.
+        const float* x[together];
+        for (int64_t i = 0; i < together; ++i) x[i] = rows + (begin + std::min(i, here - 1)) * width;
+        Lanes sums[together] = {};
+        for (int64_t c = 0; c < width; ++c) {
+            Lanes centre;
+            std::memcpy(&centre, centres + c * kLanes, sizeof centre);
+            for (int64_t i = 0; i < together; ++i) sums[i] += x[i][c] * centre;
+        }
+        float added[kLanes] = {};
+        for (int64_t i = 0; i < here; ++i) {
+            const int64_t row = begin + i;
+            const float norm = norms[row], most = nearest[row], weight = mass[row];
+            float distances[kLanes];
+            for (int64_t t = 0; t < kLanes; ++t) {
+                const float distance = norm + centre_norms[t] - 2.0f * sums[i][t];
+                const float positive = distance > 0.0f ? distance : 0.0f;
+                distances[t] = positive < most ? positive : most;
+            }
+            for (int64_t t = 0; t < kLanes; ++t) added[t] += weight * distances[t];
+            std::memcpy(reduced + row * kLanes, distances, sizeof distances);
+        }
+        for (int64_t t = 0; t < kLanes; ++t) cost[t] += static_cast<double>(added[t]);
+    }
 }
 
 // Values are compared as bits, and mismatches gathered by "or": loops that every compiler turns into vector code.

@@ -16,6 +16,12 @@ namespace corecut {
 // y += a·x
 void axpy(int64_t width, float a, const float* x, float* y);
 
+// For kLanes centres at once (stored by coordinate, `width` of them): reduced_it = min(nearest_i, ‖row_i - centre_t‖²), and
+// cost_t += Σ_i mass_i·reduced_it.
+inline constexpr int64_t kLanes = 8;
+void offer_centres(const float* rows, const float* norms, const float* nearest, const float* mass, int64_t count, int64_t width,
+                   const float* centres, const float* centre_norms, float* reduced, double* cost);
+
 // Is every value exactly 1?
 bool all_ones(const float* values, int64_t count);
 bool all_ones(const double* values, int64_t count);

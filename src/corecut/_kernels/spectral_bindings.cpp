@@ -1,6 +1,7 @@
 #include "spectral.hpp"
 
 #include "bindings.hpp"
+#include "rounding.hpp"
 
 namespace corecut {
 
@@ -29,6 +30,23 @@ void bind_spectral(nb::module_& m) {
         },
         nb::arg("matrix"), nb::arg("x"), nb::arg("z").none(), nb::arg("alpha"), nb::arg("beta"), nb::arg("gamma"),
         nb::arg("out"), nb::arg("threads"));
+    m.attr("SEED_LANES") = kLanes;
+    m.def(
+        "greedy_seeds",
+        [](Block rows, In<float> mass, int64_t k, int64_t trials, In<double> uniforms, int threads) {
+            const int64_t count = static_cast<int64_t>(rows.shape(0));
+            require_length(mass, count, "mass");
+            if (count < 1 || k < 1) throw InputError("seeding needs at least one row and one cluster");
+            if (trials < 1 || trials > kLanes) throw InputError("seeding tries 1 to " + std::to_string(kLanes) + " candidates");
+            require_length(uniforms, 1 + (k - 1) * trials, "uniforms");
+            std::vector<int64_t> chosen;
+            run(checked_threads(threads), [&](Context& context) {
+                chosen = greedy_seeds(context, rows.data(), count, static_cast<int64_t>(rows.shape(1)), mass.data(), k, trials,
+                                      uniforms.data());
+            });
+            return to_numpy(std::move(chosen));
+        },
+        nb::arg("rows"), nb::arg("mass"), nb::arg("k"), nb::arg("trials"), nb::arg("uniforms"), nb::arg("threads"));
 }
 
 }  // namespace corecut

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
+from corecut import _core
 from corecut._typing import FloatArray, LabelArray
 
 # Rows of one matrix product. The borders do not depend on the threads, and neither do the results.
@@ -51,7 +52,7 @@ def kmeans(
         return _in_parts(points, n_clusters, mass, generator, threads)
     best_labels, best_cost = np.zeros(len(points), np.int32), np.inf
     for _ in range(n_init):
-        centres = _seed(points, n_clusters, mass, generator)
+        centres = _seed(points, n_clusters, mass, generator, threads)
         labels, cost = _lloyd(points, mass, centres, max_iter, threads)
         if cost < best_cost:
             best_labels, best_cost = labels, cost
@@ -72,7 +73,7 @@ def _in_parts(points: Rows, n_clusters: int, mass: Rows, generator: np.random.Ge
 
     def cluster(j: int) -> None:
         inside, weights = points[parts[j]], mass[parts[j]]
-        centres = _seed(inside, int(counts[j]), weights, generators[j])
+        centres = _seed(inside, int(counts[j]), weights, generators[j], 1)
         labels[parts[j]] = firsts[j] + _lloyd(inside, weights, centres, _STEPS, 1)[0]
 
     with ThreadPoolExecutor(threads) as pool:
@@ -105,30 +106,12 @@ def _shares(mass: FloatArray, rows: NDArray[np.int64], total: int) -> NDArray[np
     return counts
 
 
-def _seed(points: Rows, n_clusters: int, mass: Rows, generator: np.random.Generator) -> Rows:
+def _seed(points: Rows, n_clusters: int, mass: Rows, generator: np.random.Generator, threads: int) -> Rows:
     """Greedy k-means++: of a few candidates drawn by weight times squared distance, take the one that lowers the cost most."""
-    norms = np.einsum("ij,ij->i", points, points)
-    trials = 2 + int(np.log(n_clusters))
-    first = _draw(mass.astype(np.float64), 1, generator)
-    chosen = [int(first[0])]
-    nearest = np.maximum(norms + norms[chosen[0]] - 2 * (points @ points[chosen[0]]), 0)
-    for _ in range(1, n_clusters):
-        candidates = _draw((mass * nearest).astype(np.float64), trials, generator)
-        distances = norms[candidates][:, None] + norms - 2 * (points[candidates] @ points.T)
-        np.minimum(np.maximum(distances, 0, out=distances), nearest, out=distances)
-        best = int(np.argmin(distances @ mass))
-        nearest = distances[best]
-        chosen.append(int(candidates[best]))
-    return points[chosen].copy()
-
-
-def _draw(mass: FloatArray, count: int, generator: np.random.Generator) -> NDArray[np.int64]:
-    cumulative = np.cumsum(mass)
-    if not cumulative[-1] > 0:  # all rows coincide with chosen ones
-        return generator.integers(0, mass.size, count)
-    draws = np.searchsorted(cumulative, generator.random(count) * cumulative[-1], side="right")
-    drawn: NDArray[np.int64] = np.minimum(draws, mass.size - 1)
-    return drawn
+    trials = min(2 + int(np.log(n_clusters)), _core.SEED_LANES)
+    uniforms = generator.random(1 + (n_clusters - 1) * trials)
+    seeds: Rows = points[_core.greedy_seeds(points, mass, n_clusters, trials, uniforms, threads)]
+    return seeds
 
 
 def _lloyd(points: Rows, mass: Rows, centres: Rows, max_iter: int, threads: int) -> tuple[LabelArray, float]:
