@@ -15,7 +15,7 @@ import twins
 from hypothesis import given, strategies as st
 
 from corecut import Coreset, KernelView, _core, build_coreset, sample_seeds
-from corecut.coreset import epsilon_size, everything, importance_sample, sensitivities
+from corecut.coreset import epsilon_size, everything, importance_sample, sensitivities, stratified_sample
 from corecut.metrics import squared_distances
 
 # Standard errors that a mean may lie from its expectation; a normal number does so once in two million.
@@ -337,3 +337,32 @@ def test_scaling_all_weights_changes_no_draw(factor: float, importance: Any, rng
     one, other = (build_coreset(g, 2, size=80, importance=importance, random_state=0) for g in (graph, graph * factor))
     np.testing.assert_array_equal(one.indices, other.indices)
     np.testing.assert_allclose(one.weights / one.weights.sum(), other.weights / other.weights.sum(), rtol=1e-9)
+
+
+# --- samples by cluster --------------------------------------------------------------------------------------------------
+
+
+def test_stratified_sample_is_unbiased_in_every_cluster(rng: np.random.Generator) -> None:
+    n, per_cluster = 3000, 50
+    labels = rng.choice(4, n, p=[0.7, 0.2, 0.09, 0.01]).astype(np.int32)
+    weights = np.where(rng.random(n) < 0.1, 0.0, rng.exponential(size=n))
+    kernel = KernelView.from_matrix(sp.eye_array(n).tocsr(), weights=weights)
+    truth = np.bincount(labels, weights, minlength=4)
+    runs = []
+    for seed in range(200):
+        sample = stratified_sample(kernel, labels, 4, per_cluster, random_state=seed)
+        assert np.all(np.diff(sample.indices) > 0)
+        assert np.all(weights[sample.indices] > 0)
+        runs.append(np.bincount(labels[sample.indices], sample.weights, minlength=4))
+    error = np.std(runs, axis=0) / math.sqrt(len(runs))
+    assert np.all(np.abs(np.mean(runs, axis=0) - truth) <= DEVIATIONS * error + 1e-9)
+
+
+def test_stratified_sample_takes_about_as_many_of_each_and_all_of_small_clusters() -> None:
+    labels = np.repeat(np.arange(3, dtype=np.int32), [5000, 1000, 20])
+    kernel = KernelView.from_matrix(sp.eye_array(labels.size).tocsr())
+    sample = stratified_sample(kernel, labels, 4, 100, random_state=0)  # the fourth cluster is empty
+    counts = np.bincount(labels[sample.indices], minlength=4)
+    assert np.all(np.abs(counts[:2] - 100) < 6 * 10)
+    assert counts[2:].tolist() == [20, 0]
+    assert np.array_equal(sample.weights[labels[sample.indices] == 2], np.ones(20))

@@ -117,7 +117,7 @@ def test_finds_planted_clusters_and_reports_them(kind: Any, blocks: tuple[sp.csr
 def test_what_automatic_came_to(blocks: tuple[sp.csr_array, np.ndarray]) -> None:
     graph, _ = blocks
     model = CoresetSpectralClustering(4, random_state=0).fit(graph)
-    assert (model.coreset_size_, model.aggregate_, model.n_levels_, model.n_init_) == (240, False, 0, 4)
+    assert (model.coreset_size_, model.aggregate_, model.n_levels_, model.n_init_) == (240, False, 0, 8)
     assert (model.eigen_solver_, model.shift_, model.n_untouched_) == ("subspace", 0.0, 0)
     assert model.regularization_ == pytest.approx(0.1 * 240 / 320)
     assert model.max_cluster_size_ == 120

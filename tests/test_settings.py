@@ -187,9 +187,9 @@ def test_bounds_that_only_refinement_keeps_are_refused_without_it() -> None:
 
 def test_several_draws_where_they_cost_nothing() -> None:
     few, many = graph_of(1000, 10.0), graph_of(20_000, 10.0)
-    assert chosen(few).n_init(few) == 4
+    assert chosen(few).n_init(few) == 8
     assert chosen(many).n_init(many) == 1
-    assert chosen(many).n_init(few) == 4  # its quotient is small
+    assert chosen(many).n_init(few) == 8  # its quotient is small
     assert chosen(few, refine=False).n_init(few) == 1
     assert chosen(many, n_init=7).n_init(many) == 7
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from corecut import _core
 from corecut._random import as_generator, draw_seed
-from corecut._typing import FloatArray, IntArray, RandomState
+from corecut._typing import FloatArray, IntArray, LabelArray, RandomState
 from corecut._validation import check_count, check_n_clusters, check_option, check_real, thread_count
 from corecut.kernel import KernelView
 from corecut.sampling import Sampler, Seeds, sample_seeds
@@ -182,6 +182,21 @@ def sensitivities(
     return _core.sensitivities(
         kernel.weights, seeds.distances, seeds.nearest, seeds.points, importance == "seeds", thread_count(n_jobs)
     )
+
+
+def stratified_sample(
+    kernel: KernelView, labels: LabelArray, n_clusters: int, per_cluster: int, *, random_state: RandomState = None
+) -> Coreset:
+    """Return about `per_cluster` points of every cluster of a partition (all of a smaller one), weighted to stand for it.
+
+    Every point is taken or left on its own, with its cluster's probability p, and weighs w/p: sums over the sample are
+    unbiased for each cluster.
+    """
+    counts = np.bincount(labels[kernel.weights > 0], minlength=n_clusters)
+    chance = np.minimum(1.0, per_cluster / np.maximum(counts, 1))
+    drawn = as_generator(random_state).random(kernel.n_points) < chance[labels]
+    indices = np.flatnonzero(drawn & (kernel.weights > 0))
+    return Coreset(indices, kernel.weights[indices] / chance[labels[indices]], indices.size)
 
 
 def everything(kernel: KernelView) -> Coreset:

@@ -21,11 +21,10 @@ from corecut._random import as_generator
 from corecut._typing import FloatArray, LabelArray, RandomState
 from corecut.aggregation import Quotient, aggregate_graph
 from corecut.confidence import agreement
-from corecut.coreset import Coreset, importance_sample
+from corecut.coreset import Coreset, importance_sample, stratified_sample
 from corecut.graph import Graph
 from corecut.induced import CoresetGraph, coreset_graph
 from corecut.kernel import KernelView
-from corecut.labelling import label_nodes
 from corecut.placement import fill_empty, main_part, place_isolated, place_rest
 from corecut.sampling import sample_seeds
 from corecut.settings import Choices, Settings, resolve
@@ -114,25 +113,24 @@ def partition_by_coreset(
     graph: Graph, sizes: FloatArray, choices: Choices, *, random_state: RandomState = None, stage: Stages
 ) -> tuple[LabelArray, Sample]:
     """Cluster a coreset, then label every node by its nearest implied centre: Algorithm 3."""
-    settings, k = choices.asked, choices.n_clusters
-    kernel, coreset, coreset_labels, embedding = cluster_coreset(graph, sizes, choices, random_state=random_state, stage=stage)
+    generator = as_generator(random_state)
+    kernel, coreset, coreset_labels, embedding = cluster_coreset(graph, sizes, choices, random_state=generator, stage=stage)
     with stage("labelling"):
-        plain, weighted = kernel, coreset
-        if settings.candidates == "touched" and kernel.shift > 0:
-            # The shift made squared distances of *points* non-negative. Between points and centres it only adds a bias that
-            # depends on how many coreset nodes a cluster has, so that it is left out unless the paper's rule is asked for.
-            plain = KernelView.from_graph(graph, shift=0.0)
-        if choices.regularization > 0:
-            tau = choices.regularization * plain.weights.sum() / sizes.sum()
-            regular = plain.regularized(tau, sizes)
-            weighted = coreset.reweighted(coreset.weights * regular.weights[coreset.indices] / plain.weights[coreset.indices])
-            plain = regular
-        found = label_nodes(
-            plain, weighted, coreset_labels, n_clusters=k, candidates=settings.candidates, n_jobs=settings.n_jobs
-        )
-    return found.labels, Sample(
-        coreset, coreset_labels, embedding, steps.solver_for(choices, sampled=True), kernel.shift, found.n_untouched
-    )
+        labels, n_untouched = steps.label(kernel, sizes, coreset, coreset_labels, choices)
+    sample = Sample(coreset, coreset_labels, embedding, steps.solver_for(choices, sampled=True), kernel.shift, n_untouched)
+    per_cluster = choices.second_look(graph)
+    if per_cluster:
+        # A true cluster of few coreset points is easily missed. Now that there are clusters, a sample with as many points of
+        # each shows which of them are two, and which two are one.
+        with stage("repair"):
+            second = stratified_sample(kernel, labels, choices.n_clusters, per_cluster, random_state=generator)
+            small = coreset_graph(kernel, second, degrees=choices.asked.degrees, n_jobs=choices.asked.n_jobs)
+            stands_for = second.weights / kernel.weights[second.indices] * sizes[second.indices]
+            found = labels[second.indices]
+            found = steps.repair(small.as_graph(), stands_for, found, choices, generator)[0]
+        with stage("labelling"):
+            labels = steps.label(kernel, sizes, second, found, choices)[0]
+    return labels, sample
 
 
 def cluster_coreset(

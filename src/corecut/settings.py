@@ -8,7 +8,7 @@ The rules, each from measurements on real and planted graphs (docs/sparse-graphs
 - regularization: 0 on dense graphs and without refinement; else 0.1 of the mean degree, less where clusters have fewer than
   80 nodes.
 - max_cluster_size: 20 % of the nodes or twice the mean cluster, whichever is more, when refining a sparse graph.
-- n_init: four draws where the graph (or its quotient) is small, one otherwise.
+- n_init: eight draws where the graph (or its quotient) is small, one otherwise.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ MODERATE = 10_000_000
 LEAST_INDUCED_DEGREE, LEAST_INDUCED_DEGREE_DENSE = 15, 3
 # Up to this many nodes a quotient graph goes to the spectral step as it is.
 SMALL_QUOTIENT = 100_000
+# Nodes of each cluster in the sample that a coreset's partition is repaired on.
+_SECOND_LOOK = 32
 # Up to this many entries further draws cost next to nothing.
 _FEW_ENTRIES = 100_000
 
@@ -114,8 +116,18 @@ class Choices:
     def n_init(self, graph: Graph) -> int:
         """Return the number of draws for the graph that they are made on."""
         if self.asked.n_init == "auto":
-            return 4 if graph.n_entries <= _FEW_ENTRIES and self.asked.refine else 1
+            return 8 if graph.n_entries <= _FEW_ENTRIES and self.asked.refine else 1
         return int(self.asked.n_init)
+
+    def second_look(self, graph: Graph) -> int:
+        """Return how many nodes of each cluster a second sample takes, after a coreset of `graph`; 0 for none.
+
+        It is worth while where it has more points than the coreset, and neighbours inside its clusters.
+        """
+        if not self.asked.refine or self.coreset_size >= _SECOND_LOOK * self.n_clusters:
+            return 0
+        share = _SECOND_LOOK * self.n_clusters / graph.n_nodes
+        return _SECOND_LOOK if share * graph.n_entries / graph.n_nodes >= LEAST_INDUCED_DEGREE else 0
 
     def sentence(self, graph: Graph) -> str:
         """Say what was chosen."""

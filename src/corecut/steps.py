@@ -12,8 +12,11 @@ import numpy as np
 
 from corecut._progress import Stages
 from corecut._typing import BoolArray, FloatArray, LabelArray
+from corecut.coreset import Coreset
 from corecut.graph import Graph
 from corecut.induced import CoresetGraph
+from corecut.kernel import KernelView
+from corecut.labelling import label_nodes
 from corecut.refinement import refine_weighted
 from corecut.repair import repair_partition
 from corecut.settings import Choices, Settings
@@ -61,14 +64,14 @@ def embed(
 ) -> FloatArray:
     """Return the spectral embedding of a coreset's graph (`sampled`) or of a whole one.
 
-    A whole graph has clean eigenvectors, of which about 0.6·k are enough, and at most 64: k-means only has to tell clusters
+    A whole graph has clean eigenvectors, of which half of k are enough, and at most 64: k-means only has to tell clusters
     apart, and repair and refinement mend what it mixes up. A coreset's graph is noisy, and there the power method's smoothing
     wins for many clusters.
     """
     k, count = choices.n_clusters, choices.asked.n_components
     automatic = choices.asked.eigen_solver == "auto" and count is None and choices.asked.assign_labels == "kmeans"
     if automatic and not sampled:
-        count = min(_MOST_VECTORS, max(min(k, 16), int(np.ceil(0.6 * k))), graph.n_nodes)
+        count = min(_MOST_VECTORS, max(min(k, 16), k // 2 + 1), graph.n_nodes)
     with stage("eigenvectors"):
         return spectral_embedding(
             problem_of(graph, sizes, choices),
@@ -93,6 +96,30 @@ def round_rows(
             random_state=generator,
             n_jobs=choices.asked.n_jobs,
         )
+
+
+def label(
+    kernel: KernelView, sizes: FloatArray, coreset: Coreset, coreset_labels: LabelArray, choices: Choices
+) -> tuple[LabelArray, int]:
+    """Return every node's nearest implied centre, and the number of nodes that touch none."""
+    settings = choices.asked
+    if settings.candidates == "touched" and kernel.shift > 0:
+        # The shift made squared distances of *points* non-negative. Between points and centres it only adds a bias that
+        # depends on how many coreset nodes a cluster has, so that it is left out unless the paper's rule is asked for.
+        kernel = KernelView.from_graph(kernel.graph, shift=0.0)
+    if choices.regularization > 0:
+        regular = kernel.regularized(tau_of(choices, float(kernel.weights.sum()), sizes), sizes)
+        grown = regular.weights[coreset.indices] / kernel.weights[coreset.indices]
+        kernel, coreset = regular, coreset.reweighted(coreset.weights * grown)
+    found = label_nodes(
+        kernel,
+        coreset,
+        coreset_labels,
+        n_clusters=choices.n_clusters,
+        candidates=settings.candidates,
+        n_jobs=settings.n_jobs,
+    )
+    return found.labels, found.n_untouched
 
 
 def repair(

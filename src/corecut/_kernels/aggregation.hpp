@@ -35,6 +35,8 @@ class GroupPolicy {
         return (to_target - d * volume[to] * per_volume_) - (to_own - d * (volume[from] - d) * per_volume_);
     }
 
+    bool wakes(int64_t, int32_t, int32_t, int32_t, double) const { return true; }
+
     void apply(int64_t x, int32_t from, int32_t to, double, double, double) {
         volume[from] -= degrees_[x];
         volume[to] += degrees_[x];

@@ -2,11 +2,12 @@
 //
 // Nodes are taken in fixed batches. Threads propose moves for a batch from the state at its beginning (reading edges, the
 // expensive part); then one thread commits them in node order, each judged again by the exact state at that moment. A node
-// whose neighbour moved in the same batch is looked at afresh. So every committed move is what a sequential sweep in this
+// that a neighbour's move in the same batch concerns is looked at afresh. So every committed move is what a sequential sweep in this
 // order could have made, and what is committed does not depend on who proposed it.
 #pragma once
 
 #include <atomic>
+#include <type_traits>
 #include <vector>
 
 #include "csr.hpp"
@@ -28,17 +29,32 @@ struct Neighbourhood {
         clear();
         const auto r = a.row(x);
         a.check_columns(r);
+        // Neighbours in a row tend to share a cluster: add up such a run in a register, not through memory.
+        using Sum = std::conditional_t<Csr<Index, Weight>::weighted, double, int64_t>;
+        int32_t run = -1;
+        Sum sum = 0;
         for (int64_t p = r.begin; p < r.end; ++p) {
             const int64_t y = a.indices[p];
-            const double w = a.weight(p);
+            const Sum w = static_cast<Sum>(a.weight(p));
             if (y == x) {
-                loop += w;
+                loop += static_cast<double>(w);
                 continue;
             }
             const int32_t j = labels[y];
-            if (weight[j] == 0.0) clusters.push_back(j);
-            weight[j] += w;
+            if (j != run) {
+                add(run, static_cast<double>(sum));
+                run = j;
+                sum = 0;
+            }
+            sum += w;
         }
+        add(run, static_cast<double>(sum));
+    }
+
+    void add(int32_t j, double w) {
+        if (w == 0.0) return;
+        if (weight[j] == 0.0) clusters.push_back(j);
+        weight[j] += w;
     }
 
     void clear() {
@@ -62,7 +78,8 @@ struct SweepResult {
 //   best(x, from, neighbourhood) -> target cluster, or from
 //   gain(x, from, to, weight to from, weight to to, loop) -> improvement by the current state; only gains above 0 are made
 //   apply(x, from, to, ...)      -> update the state
-// Neighbours of a moved node become active. active[x] is cleared before x is looked at.
+//   wakes(y, own, from, to, w)   -> may y, in cluster `own`, want to move now that a neighbour, over weight w, has?
+// Neighbours of a moved node that it wakes become active. active[x] is cleared before x is looked at.
 template <class Index, class Weight, class Policy>
 SweepResult sweep(Context& context, const Csr<Index, Weight>& a, int32_t* labels, int64_t k, Policy& policy,
                   std::vector<uint8_t>& active, std::vector<int32_t>& stamp, int32_t& batch_number) {
@@ -115,7 +132,7 @@ SweepResult sweep(Context& context, const Csr<Index, Weight>& a, int32_t* labels
             const int64_t x = batch[i];
             Proposal move = proposals[i];
             const int32_t from = labels[x];
-            if (stamp[x] == batch_number) {
+            if (stamp[x] == batch_number && (move.target != from || active[x])) {
                 seen.read(a, labels, x);
                 const int32_t target = policy.best(x, from, seen);
                 move = {target, seen.weight[from], seen.weight[target], seen.loop};
@@ -131,8 +148,8 @@ SweepResult sweep(Context& context, const Csr<Index, Weight>& a, int32_t* labels
             const auto r = a.row(x);
             for (int64_t p = r.begin; p < r.end; ++p) {
                 const int64_t y = a.indices[p];
-                active[y] = 1;
                 stamp[y] = batch_number;
+                if (!active[y] && policy.wakes(y, labels[y], from, move.target, a.weight(p))) active[y] = 1;
             }
         }
     }

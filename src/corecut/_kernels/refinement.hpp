@@ -18,16 +18,22 @@ class CutPolicy {
     CutPolicy(Context& context, const Csr<Index, Weight>& a, const double* degrees, const double* sizes, const int32_t* labels,
               int64_t k, double tau, double total_size, double min_size, double max_size)
         : inside(k, 0.0), volume(k, 0.0), size(k, 0.0), members(k, 0), degrees_(degrees), sizes_(sizes), tau_(tau),
-          share_(tau / total_size), min_size_(min_size), max_size_(max_size) {
+          share_(tau / total_size), min_size_(min_size), max_size_(max_size), lacking_(a.n, 0.0f) {
         std::vector<double> within(a.n);
         parallel_blocks(context, a.n, kRowBlock, [&](int64_t, int64_t begin, int64_t end) {
             for (int64_t x = begin; x < end; ++x) {
                 const auto r = a.row(x);
                 a.check_columns(r);
-                double sum = 0.0;
-                for (int64_t p = r.begin; p < r.end; ++p)
-                    if (labels[a.indices[p]] == labels[x]) sum += a.weight(p);
-                within[x] = sum;
+                const int32_t own = labels[x];
+                if constexpr (Csr<Index, Weight>::weighted) {
+                    double sum = 0.0;
+                    for (int64_t p = r.begin; p < r.end; ++p) sum += labels[a.indices[p]] == own ? a.weight(p) : 0.0;
+                    within[x] = sum;
+                } else {
+                    int64_t count = 0;
+                    for (int64_t p = r.begin; p < r.end; ++p) count += labels[a.indices[p]] == own;
+                    within[x] = static_cast<double>(count);
+                }
             }
         });
         for (int64_t x = 0; x < a.n; ++x) {
@@ -62,17 +68,28 @@ class CutPolicy {
         return r / v - (volume[to] > 0 ? inside[to] / volume[to] : 0.0);
     }
 
-    int32_t best(int64_t x, int32_t from, const Neighbourhood& seen) const {
-        if (seen.clusters.empty() || (seen.clusters.size() == 1 && seen.clusters[0] == from)) return from;
+    int32_t best(int64_t x, int32_t from, const Neighbourhood& seen) {
         const double out = leave(x, from, seen.weight[from], seen.loop);
         int32_t target = from;
-        double most = kLeast;
+        double most = kLeast, highest = out;  // a cluster that x does not touch gains less than `out`
         for (int32_t j : seen.clusters) {
             if (j == from) continue;
             const double g = out + enter(x, j, seen.weight[j], seen.loop);
             if (g > most || (g == most && target != from && j < target)) most = g, target = j;
+            highest = std::max(highest, g);
         }
+        lacking_[x] = static_cast<float>(-highest);
         return target;
+    }
+
+    // Moves of neighbours raise the gain of a move of y by at most 2w/V for each end of it that they touch. Until that adds up
+    // to what y's best move lacked when it was last looked at, y stays; on a dense graph nearly everybody does.
+    bool wakes(int64_t y, int32_t own, int32_t from, int32_t to, double w) {
+        double risen = 0.0;
+        if (from == own) risen += 2 * w / volume[own];
+        if (to != own) risen += 2 * w / volume[to];
+        lacking_[y] -= static_cast<float>(risen);
+        return lacking_[y] <= 0.0f;
     }
 
     double gain(int64_t x, int32_t from, int32_t to, double to_own, double to_target, double loop) const {
@@ -98,6 +115,7 @@ class CutPolicy {
     const double* degrees_;
     const double* sizes_;
     double tau_, share_, min_size_, max_size_;
+    std::vector<float> lacking_;  // by node: by how much its best move raised F when it was last looked at, less what rose since
 };
 
 struct Refinement {
@@ -107,7 +125,7 @@ struct Refinement {
 };
 
 // Sweeps until a full sweep makes no move, max_passes sweeps are done, or one lowers F by less than tolerance·F. Sweeps look
-// at active nodes only (a neighbour moved); when none is left, one over all nodes decides, since volumes change for everybody.
+// at active nodes only (neighbours moved); when none is left, one over all nodes decides, since volumes change for everybody.
 template <class Index, class Weight>
 Refinement refine(Context& context, const Csr<Index, Weight>& a, const double* degrees, const double* sizes, int32_t* labels,
                   int64_t k, double tau, double total_size, double min_size, double max_size, int64_t max_passes,
@@ -129,13 +147,13 @@ Refinement refine(Context& context, const Csr<Index, Weight>& a, const double* d
         result.moves += pass.moves;
         const double last = value;
         value = policy.objective();
-        if (pass.moves > 0) {
-            if (tolerance > 0 && last - value < tolerance * value) break;
-            full = false;
-        } else if (full) {
+        if (pass.moves == 0 && full) {
             result.converged = true;
             break;
-        } else {
+        }
+        if (tolerance > 0 && last - value < tolerance * value) break;
+        full = false;
+        if (pass.moves == 0) {
             // Sums updated by millions of moves carry rounding. The sweep that decides has the sums that a second call
             // would begin with, so that such a call finds no move either.
             policy = fresh();
@@ -143,7 +161,7 @@ Refinement refine(Context& context, const Csr<Index, Weight>& a, const double* d
             full = true;
         }
     }
-    result.after = (result.converged ? policy : fresh()).objective();
+    result.after = policy.objective();
     return result;
 }
 
