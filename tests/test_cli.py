@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import struct
@@ -268,6 +269,31 @@ def test_failure_is_one_sentence_and_ends_with_1(run, tmp_path, arguments, messa
     assert message in line
     assert not any("error" in earlier for earlier in progress)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.txt", "g.txt"]
+
+
+@pytest.mark.parametrize("command", [("cluster", "-k", "2"), ("convert", "g.store"), ("info",)])
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("cut.txt.gz", gzip.compress(b"1 2\n" * 10_000)[:-20], "behind line "),
+        ("ids.txt", b"1 2\n99999999999999999999 4\n", "line 2: the source id does not fit in 64 bits"),
+        ("empty.txt", b"", "line 1: "),
+        ("binary.txt", bytes(range(256)), "line 1: "),
+        ("e.csv", b"source,target,weight\n1,2,x\n", "line 2: the weight 'x' is not a number"),
+        ("m.mtx", b"%%MatrixMarket matrix coordinate real symmetric\n3 3 3\n2 1 1\n", "line 4: Truncated file"),
+        ("g.graph", b"3 2\n2\n1 x\n2\n", "line 3: 'x' is not a node"),
+        ("g.npz", b"PK\x03\x04 rubbish", "is not a complete NumPy archive"),
+        ("g.parquet", b"PAR1 rubbish", "is not a complete Parquet file"),
+    ],
+)
+def test_malformed_files_end_with_1(run, *, tmp_path, command, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    result = run(command[0], name, *command[1:])
+    assert result.exit_code == 1
+    line = result.stderr.splitlines()[-1]
+    assert line.startswith(f"corecut: error: {name}")
+    assert message in line
+    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 @pytest.mark.parametrize("command", ["cluster", "convert", "info", "evaluate", "demo", "experiment", "generate planted"])

@@ -215,15 +215,17 @@ def test_progress_is_told(tmp_path, rng, monkeypatch):
         assert steps[-1][0] == steps[-1][1]
 
 
+@pytest.mark.parametrize("settings", [{"coreset_size": 0.6, "aggregate": False}, {}], ids=["coreset", "aggregated"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_labels_from_a_store_are_those_from_memory(tmp_path, weighted):
+def test_labels_from_a_store_are_those_from_memory(tmp_path, weighted, settings):
     matrix, _ = corecut.make_degree_corrected_sbm(6_000, 8, mean_degree=30, random_state=1)
     if weighted:
         matrix.data[:] = 1 + np.add.reduce(np.array(matrix.nonzero()), axis=0) % 3
     graph = Graph.from_matrix(matrix)
     store = GraphStore.write(graph, tmp_path / "g.store")
-    labels = [CoresetSpectralClustering(8, coreset_size=0.5, random_state=3).fit(g).labels_ for g in (graph, store.graph)]
-    np.testing.assert_array_equal(labels[0], labels[1])
+    models = [CoresetSpectralClustering(8, random_state=3, **settings).fit(g) for g in (graph, store.graph)]
+    assert models[0].n_levels_ == models[1].n_levels_ == (0 if settings else 1)
+    np.testing.assert_array_equal(models[0].labels_, models[1].labels_)
 
 
 @pytest.mark.parametrize(

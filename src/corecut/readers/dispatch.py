@@ -17,7 +17,7 @@ from corecut.graph import Graph, Symmetrize
 from corecut.readers.edgelist import EdgeListReader
 from corecut.readers.layout import EdgeOptions
 from corecut.readers.matrix_market import read_matrix_market
-from corecut.readers.metis import read_metis
+from corecut.readers.metis import asymmetry, read_metis
 from corecut.readers.npz import read_npz
 from corecut.readers.parquet import ParquetReader
 from corecut.readers.streams import BLOCK_BYTES, compression_of, read_start
@@ -141,10 +141,16 @@ def load_graph(
         store = GraphStore.open(file)
         return store.graph, _report_of(store.graph)
     if kind in ("matrix_market", "metis") or (kind == "npz" and not isinstance(content := read_npz(file), tuple)):
-        matrix = content if kind == "npz" else read_matrix_market(file) if kind == "matrix_market" else read_metis(file)
+        lines: IntArray | None = None
+        if kind == "metis":
+            matrix, lines = read_metis(file)
+        else:
+            matrix = content if kind == "npz" else read_matrix_market(file)
         try:
             graph = Graph.from_matrix(matrix, symmetrize=symmetrize, n_jobs=n_jobs)
         except (ValueError, TypeError) as error:
+            if lines is not None and "not symmetric" in str(error):
+                raise GraphFileError(f"{file}, {asymmetry(matrix, lines)}") from None
             raise GraphFileError(f"{file}: {error}") from None
         return graph, _report_of(graph)
     sink = _MemorySink()

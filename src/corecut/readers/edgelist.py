@@ -73,13 +73,13 @@ class EdgeListReader:
                 if text:
                     yield self._parse(layout, text, block, line)
         if layout is None:
-            raise GraphFileError(f"{self.path}: there is no edge in this file")
+            raise GraphFileError(f"{self.path}, line {self._lines.line}: the file ends, and there is no edge in it")
 
     def _start(self, block: bytes, line: int) -> Layout | None:
         """Find the layout from the first lines; None while there are only comments."""
         comments = tuple(self.options.comments)
         lines: list[str] = []
-        at = 0
+        at, first = 0, line
         while at < len(block) and len(lines) < _SNIFFED_LINES:
             end = block.find(b"\n", at)
             end = len(block) if end < 0 else end
@@ -89,9 +89,10 @@ class EdgeListReader:
                 number = line + block.count(b"\n", 0, at)
                 raise GraphFileError(f"{self.path}, line {number}: is not UTF-8 text; is this an edge list?") from None
             if text and not text.startswith(comments):
+                first = first if lines else line + block.count(b"\n", 0, at)
                 lines.append(text)
             at = end + 1
-        return Layout.of(lines, self.options, str(self.path)) if lines else None
+        return Layout.of(lines, self.options, f"{self.path}, line {first}") if lines else None
 
     def _parse(self, layout: Layout, text: bytes, block: bytes, line: int) -> tuple[AnyArray, AnyArray, FloatArray | None]:
         id_type = pa.string() if layout.text_ids else pa.int64()

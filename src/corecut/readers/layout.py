@@ -145,7 +145,7 @@ def _columns(wanted: tuple[str | int, ...] | None, names: list[str], n_columns: 
         target = next((i for i, name in enumerate(names) if name in TARGET_NAMES and i != source), 0 if source == 1 else 1)
         weight = next((i for i, name in enumerate(names) if name in WEIGHT_NAMES and i not in (source, target)), None)
         if n_columns < 2:
-            raise GraphFileError(f"{file}: an edge needs two columns, the first line has {n_columns}; is this an edge list?")
+            raise GraphFileError(f"{file}: an edge needs two columns, this line has {n_columns}; is this an edge list?")
         return source, target, weight
     found = []
     for column in wanted:

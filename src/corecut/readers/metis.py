@@ -21,10 +21,25 @@ from corecut.readers.streams import LineBlocks
 _BLANKS_TO_LINES = bytes.maketrans(b" \t\r\v\f", b"\n\n\n\n\n")
 
 
-def read_metis(path: Path) -> sp.csr_array:
-    """Return the adjacency matrix of a METIS file."""
+def read_metis(path: Path) -> tuple[sp.csr_array, IntArray]:
+    """Return the adjacency matrix of a METIS file, and the number of each node's line."""
     with LineBlocks(path) as blocks:
         return _Metis(path).read(blocks)
+
+
+def asymmetry(matrix: sp.csr_array, lines: IntArray) -> str:
+    """Say which line names an edge that the line of its other end does not, for a matrix that is not symmetric."""
+    differs = (matrix != matrix.T).tocoo()
+    first = int(np.lexsort((differs.col, differs.row))[0])
+    x, y = int(differs.row[first]), int(differs.col[first])
+    there, back = float(matrix[x, y]), float(matrix[y, x])
+    if there == 0:
+        x, y, there, back = y, x, back, there
+    say = f"does not name node {x + 1}" if back == 0 else f"gives the edge the weight {back:g} instead of {there:g}"
+    return (
+        f"line {lines[x]}: the graph is not symmetric: node {x + 1} names node {y + 1}, whose line {lines[y]} {say}; "
+        'mend the file or pass symmetrize="mean", "max" or "min"'
+    )
 
 
 class _Metis:
@@ -39,10 +54,11 @@ class _Metis:
         self.nodes = 0
         self.header_line = 0
 
-    def read(self, blocks: LineBlocks) -> sp.csr_array:
+    def read(self, blocks: LineBlocks) -> tuple[sp.csr_array, IntArray]:
         lengths: list[IntArray] = []
         columns: list[AnyArray] = []
         weights: list[FloatArray] = []
+        lines: list[IntArray] = []
         for line, block in blocks:
             text = block if block.endswith(b"\n") else block + b"\n"
             numbers, texts = self._lines(text, line)
@@ -52,8 +68,11 @@ class _Metis:
             lengths.append(length)
             columns.append(column)
             weights.append(weight)
+            lines.append(np.array(numbers))
         if self.n < 0:
-            raise GraphFileError(f"{self.path}: the file is empty; a METIS file begins with the numbers of nodes and edges")
+            raise GraphFileError(
+                f"{self.path}, line 1: the file is empty; a METIS file begins with the numbers of nodes and edges"
+            )
         if self.nodes < self.n:
             raise GraphFileError(
                 f"{self.path}, line {blocks.line}: the file ends after {self.nodes} nodes, its header promises {self.n}"
@@ -68,7 +87,8 @@ class _Metis:
         data = np.concatenate(weights) if self.edge_weights and weights else np.ones(indices.size)
         if indices.size < 2**31:
             indptr = indptr.astype(np.int32)
-        return sp.csr_array((data, indices, indptr), shape=(self.n, self.n))
+        matrix = sp.csr_array((data, indices, indptr), shape=(self.n, self.n))
+        return matrix, np.concatenate(lines) if lines else np.empty(0, np.int64)
 
     def _lines(self, text: bytes, line: int) -> tuple[list[int], list[bytes]]:
         """Return numbers and texts of the node lines of a block, its comments and the header taken out."""
