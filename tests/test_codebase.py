@@ -64,6 +64,7 @@ ORDER = [
     "experiments",
     "commands",
     "cli",
+    "__main__",
 ]
 
 # What `import corecut` may load from outside the standard library.

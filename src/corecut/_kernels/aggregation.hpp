@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "local_moves.hpp"
+#include "memory.hpp"
 
 namespace corecut {
 
@@ -113,8 +114,8 @@ std::vector<int32_t> group_nodes(Context& context, const Csr<Index, Weight>& a, 
 
 struct Quotient {
     std::vector<int64_t> indptr;
-    std::vector<int32_t> indices;
-    std::vector<double> data;
+    LazyVector<int32_t> indices;
+    LazyVector<double> data;
 };
 
 // Q = SᵀAS: summed weights between groups, with each group's inside weight as its loop. Rows come out sorted.
@@ -132,8 +133,8 @@ Quotient contract(Context& context, const Csr<Index, Weight>& a, const int32_t* 
     // Few blocks, each with scratch space for all groups; rows do not depend on where the borders lie.
     const int64_t size = std::max<int64_t>(512, count / (8 * std::max(context.threads, 1)) + 1);
     const int64_t blocks = (count + size - 1) / size;
-    std::vector<std::vector<int32_t>> columns(blocks);
-    std::vector<std::vector<double>> values(blocks);
+    std::vector<LazyVector<int32_t>> columns(blocks);
+    std::vector<LazyVector<double>> values(blocks);
     Quotient q;
     q.indptr.assign(count + 1, 0);
     parallel_blocks(context, count, size, [&](int64_t block, int64_t begin, int64_t end) {
@@ -165,11 +166,12 @@ Quotient contract(Context& context, const Csr<Index, Weight>& a, const int32_t* 
     std::partial_sum(q.indptr.begin(), q.indptr.end(), q.indptr.begin());
     q.indices.resize(q.indptr[count]);
     q.data.resize(q.indptr[count]);
+    // Memory is taken where something is written and given back block by block, so that the quotient is not held twice.
     parallel_blocks(context, blocks, 1, [&](int64_t b, int64_t, int64_t) {
         std::copy(columns[b].begin(), columns[b].end(), q.indices.begin() + q.indptr[b * size]);
+        LazyVector<int32_t>().swap(columns[b]);
         std::copy(values[b].begin(), values[b].end(), q.data.begin() + q.indptr[b * size]);
-        std::vector<int32_t>().swap(columns[b]);
-        std::vector<double>().swap(values[b]);
+        LazyVector<double>().swap(values[b]);
     });
     return q;
 }
