@@ -34,8 +34,9 @@ def name_of(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", [p for p in DOCUMENTS if any(kind == "python" for kind, _ in blocks(p))], ids=name_of)
-def test_python_examples_run(path):
+def test_python_examples_run(path, tmp_path, monkeypatch):
     """The Python blocks of a document run from top to bottom, each with the names of those before it."""
+    monkeypatch.chdir(tmp_path)  # what they write goes with it
     names: dict[str, object] = {}
     for kind, text in blocks(path):
         if kind == "python" and ">>>" in text:
