@@ -13,7 +13,7 @@ namespace corecut {
 // Modularity gain, with groups bounded in volume. Every node begins as a group of its own.
 class GroupPolicy {
    public:
-    std::vector<double> volume;
+    LazyVector<double> volume;
 
     GroupPolicy(const double* degrees, int64_t n, double total, double cap)
         : volume(degrees, degrees + n), degrees_(degrees), per_volume_(total > 0 ? 1.0 / total : 0.0), cap_(cap) {}
@@ -52,8 +52,8 @@ class GroupPolicy {
 // position: gather the lone nodes that have the same strongest neighbouring group, up to the cap.
 template <class Index, class Weight>
 void gather_lone_nodes(Context& context, const Csr<Index, Weight>& a, const double* degrees, double cap,
-                       std::vector<int32_t>& labels) {
-    std::vector<int32_t> members(a.n, 0), favourite(a.n, -1);
+                       LazyVector<int32_t>& labels) {
+    LazyVector<int32_t> members(a.n, 0), favourite(a.n, -1);
     for (int64_t x = 0; x < a.n; ++x) ++members[labels[x]];
     const int64_t size = std::max<int64_t>(kRowBlock, a.n / (4 * std::max(context.threads, 1)) + 1);
     parallel_blocks(context, a.n, size, [&](int64_t, int64_t begin, int64_t end) {
@@ -66,8 +66,8 @@ void gather_lone_nodes(Context& context, const Csr<Index, Weight>& a, const doub
                 if (seen.weight[j] > most || (seen.weight[j] == most && j < favourite[x])) most = seen.weight[j], favourite[x] = j;
         }
     });
-    std::vector<int32_t> open(a.n, -1);  // by favourite: the group that takes the next lone node
-    std::vector<double> volume(a.n, 0.0);
+    LazyVector<int32_t> open(a.n, -1);  // by favourite: the group that takes the next lone node
+    LazyVector<double> volume(a.n, 0.0);
     int32_t isolated = -1;  // nodes without edges have no volume and make one group
     for (int64_t x = 0; x < a.n; ++x) {
         if (degrees[x] == 0.0) {
@@ -88,21 +88,21 @@ void gather_lone_nodes(Context& context, const Csr<Index, Weight>& a, const doub
 
 // Group of every node, numbered 0.. in the order of their lowest nodes.
 template <class Index, class Weight>
-std::vector<int32_t> group_nodes(Context& context, const Csr<Index, Weight>& a, const double* degrees, double cap,
-                                 int64_t max_passes) {
+LazyVector<int32_t> group_nodes(Context& context, const Csr<Index, Weight>& a, const double* degrees, double cap,
+                                int64_t max_passes) {
     if (a.n > std::numeric_limits<int32_t>::max()) throw InputError("aggregation is limited to 2^31 - 1 nodes");
-    std::vector<int32_t> labels(a.n);
+    LazyVector<int32_t> labels(a.n);
     std::iota(labels.begin(), labels.end(), 0);
     double total = 0.0;
     for (int64_t x = 0; x < a.n; ++x) total += degrees[x];
     GroupPolicy policy(degrees, a.n, total, cap);
-    std::vector<uint8_t> active(a.n, 1);
-    std::vector<int32_t> stamp(a.n, 0);
+    LazyVector<uint8_t> active(a.n, 1);
+    LazyVector<int32_t> stamp(a.n, 0);
     int32_t batch_number = 0;
     for (int64_t pass = 0; pass < max_passes; ++pass)
         if (sweep(context, a, labels.data(), a.n, policy, active, stamp, batch_number).moves * 200 < a.n) break;
     gather_lone_nodes(context, a, degrees, cap, labels);
-    std::vector<int32_t> name(a.n, -1);
+    LazyVector<int32_t> name(a.n, -1);
     int32_t count = 0;
     for (int64_t x = 0; x < a.n; ++x) {
         int32_t& n = name[labels[x]];
@@ -127,7 +127,8 @@ Quotient contract(Context& context, const Csr<Index, Weight>& a, const int32_t* 
         ++start[groups[x] + 1];
     }
     std::partial_sum(start.begin(), start.end(), start.begin());
-    std::vector<int64_t> member(a.n), fill(start.begin(), start.end() - 1);
+    LazyVector<int64_t> member(a.n);
+    std::vector<int64_t> fill(start.begin(), start.end() - 1);
     for (int64_t x = 0; x < a.n; ++x) member[fill[groups[x]]++] = x;
 
     // Few blocks, each with scratch space for all groups; rows do not depend on where the borders lie.
@@ -138,8 +139,8 @@ Quotient contract(Context& context, const Csr<Index, Weight>& a, const int32_t* 
     Quotient q;
     q.indptr.assign(count + 1, 0);
     parallel_blocks(context, count, size, [&](int64_t block, int64_t begin, int64_t end) {
-        std::vector<double> sum(count, 0.0);
-        std::vector<uint8_t> seen(count, 0);
+        LazyVector<double> sum(count, 0.0);
+        LazyVector<uint8_t> seen(count, 0);
         std::vector<int32_t> touched;
         for (int64_t g = begin; g < end; ++g) {
             if ((g & 15) == 0) context.check();

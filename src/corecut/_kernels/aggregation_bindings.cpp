@@ -7,7 +7,7 @@ namespace corecut {
 void bind_aggregation(nb::module_& m) {
     m.def("group_nodes", [](const Matrix& matrix, In<double> degrees, double cap, int64_t max_passes, int threads) {
         require_length(degrees, matrix.nodes(), "degrees");
-        std::vector<int32_t> result;
+        LazyVector<int32_t> result;
         run(checked_threads(threads), [&](Context& context) {
             matrix.visit([&](const auto& a) { result = group_nodes(context, a, degrees.data(), cap, max_passes); });
         });

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "csr.hpp"
+#include "memory.hpp"
 
 namespace corecut {
 
@@ -18,7 +19,7 @@ inline constexpr int64_t kMoveBatch = 2048;
 
 // What a node sees of its neighbourhood: total edge weight to each adjacent cluster, and its own loop.
 struct Neighbourhood {
-    std::vector<double> weight;     // by cluster, zero outside `clusters`
+    LazyVector<double> weight;      // by cluster, zero outside `clusters`
     std::vector<int32_t> clusters;  // adjacent ones, in order of first appearance
     double loop = 0;
 
@@ -51,6 +52,21 @@ struct Neighbourhood {
         add(run, static_cast<double>(sum));
     }
 
+    // Ask the cache for what `read` of a node will need: first the labels of its neighbours, and when those are there the places
+    // of its clusters. Not worth while where few clusters keep them in the cache.
+    template <class Index, class Weight>
+    CORECUT_INLINE void prefetch_labels(const Csr<Index, Weight>& a, const int32_t* labels, int64_t x) const {
+        if (weight.size() <= kFew) return;
+        const auto r = a.row(x);
+        for (int64_t p = r.begin; p < std::min(r.end, r.begin + kFirst); ++p) a.prefetch_at(labels, p, r.end);
+    }
+    template <class Index, class Weight>
+    CORECUT_INLINE void prefetch_weights(const Csr<Index, Weight>& a, const int32_t* labels, int64_t x) const {
+        if (weight.size() <= kFew) return;
+        const auto r = a.row(x);
+        for (int64_t p = r.begin; p < std::min(r.end, r.begin + kFirst); ++p) prefetch(&weight[labels[a.column(p)]]);
+    }
+
     void add(int32_t j, double w) {
         if (w == 0.0) return;
         if (weight[j] == 0.0) clusters.push_back(j);
@@ -62,6 +78,10 @@ struct Neighbourhood {
         clusters.clear();
         loop = 0;
     }
+
+   private:
+    static constexpr size_t kFew = 1 << 14;
+    static constexpr int64_t kFirst = 64;
 };
 
 struct Proposal {
@@ -82,7 +102,7 @@ struct SweepResult {
 // Neighbours of a moved node that it wakes become active. active[x] is cleared before x is looked at.
 template <class Index, class Weight, class Policy>
 SweepResult sweep(Context& context, const Csr<Index, Weight>& a, int32_t* labels, int64_t k, Policy& policy,
-                  std::vector<uint8_t>& active, std::vector<int32_t>& stamp, int32_t& batch_number) {
+                  LazyVector<uint8_t>& active, LazyVector<int32_t>& stamp, int32_t& batch_number) {
     SweepResult result;
     std::vector<Neighbourhood> scratch;
     const int threads = std::max(1, context.threads);
@@ -111,6 +131,8 @@ SweepResult sweep(Context& context, const Csr<Index, Weight>& a, int32_t* labels
         auto propose = [&](int64_t begin, int64_t end, Neighbourhood& seen) {
             for (int64_t i = begin; i < end; ++i) {
                 const int64_t x = batch[i];
+                if (i + 4 < end) seen.prefetch_labels(a, labels, batch[i + 4]);
+                if (i + 2 < end) seen.prefetch_weights(a, labels, batch[i + 2]);
                 seen.read(a, labels, x);
                 const int32_t from = labels[x], target = policy.best(x, from, seen);
                 proposals[i] = {target, seen.weight[from], seen.weight[target], seen.loop};

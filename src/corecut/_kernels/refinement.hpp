@@ -19,7 +19,7 @@ class CutPolicy {
               int64_t k, double tau, double total_size, double min_size, double max_size)
         : inside(k, 0.0), volume(k, 0.0), size(k, 0.0), members(k, 0), degrees_(degrees), sizes_(sizes), tau_(tau),
           share_(tau / total_size), min_size_(min_size), max_size_(max_size), lacking_(a.n, 0.0f) {
-        std::vector<double> within(a.n);
+        LazyVector<double> within(a.n);
         parallel_blocks(context, a.n, kRowBlock, [&](int64_t, int64_t begin, int64_t end) {
             for (int64_t x = begin; x < end; ++x) {
                 const auto r = a.row(x);
@@ -115,7 +115,7 @@ class CutPolicy {
     const double* degrees_;
     const double* sizes_;
     double tau_, share_, min_size_, max_size_;
-    std::vector<float> lacking_;  // by node: by how much its best move raised F when it was last looked at, less what rose since
+    LazyVector<float> lacking_;  // by node: by how much its best move raised F when it was last looked at, less what rose since
 };
 
 struct Refinement {
@@ -136,8 +136,8 @@ Refinement refine(Context& context, const Csr<Index, Weight>& a, const double* d
     const auto fresh = [&] { return CutPolicy(context, a, degrees, sizes, labels, k, tau, total_size, min_size, max_size); };
     CutPolicy policy = fresh();
     result.before = policy.objective();
-    std::vector<uint8_t> active(a.n, 1);
-    std::vector<int32_t> stamp(a.n, 0);
+    LazyVector<uint8_t> active(a.n, 1);
+    LazyVector<int32_t> stamp(a.n, 0);
     int32_t batch_number = 0;
     bool full = true;
     double value = result.before;
