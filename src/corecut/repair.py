@@ -231,6 +231,8 @@ def _pair(
     gains, parts = splits
     losses, first, second = merges
     changed, made = labels.copy(), 0
+    members = np.argsort(labels, kind="stable")
+    start = np.searchsorted(labels[members], np.arange(gains.size + 1))
     used = np.zeros(gains.size, bool)
     by_gain = np.argsort(-gains, kind="stable")
     cheapest = 0
@@ -250,7 +252,7 @@ def _pair(
             break  # later splits gain less, later merges cost more
         kept, freed = first[at], second[at]
         used[[j, kept, freed]] = True
-        changed[labels == freed] = kept
+        changed[members[start[freed] : start[freed + 1]]] = kept
         changed[parts[j]] = freed
         made += 1
     return changed, made
