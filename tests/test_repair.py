@@ -135,7 +135,7 @@ def test_losses_of_all_merges_by_definition(A: np.ndarray, tau: float, data: st.
     labels = np.array(data.draw(st.lists(st.integers(0, k - 1), min_size=n, max_size=n)))
     sizes = np.array(data.draw(st.lists(st.sampled_from([1.0, 2.0, 3.0]), min_size=n, max_size=n)))
     largest = data.draw(st.sampled_from([np.inf, 5.0]))
-    losses, first, second = _merges(weighted(A, labels, k, tau=tau, sizes=sizes), largest)
+    losses, first, second = _merges(weighted(A, labels, k, tau=tau, sizes=sizes), largest, np.inf)
     assert np.all(np.diff(losses) >= 0)
     before = twins.exact_objective(A, labels, k, tau, sizes)
     found = {}
@@ -172,13 +172,27 @@ def test_second_vectors_are_those_of_each_clusters_own_graph(rng: np.random.Gene
         assert cosine.max() > 0.98
 
 
+def test_dear_merges_are_left_out_and_blocks_of_rows_make_no_difference(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph, truth = problems.planted_graph(rng, [20] * 9, degree=12.0, mixing=0.5)
+    of = weighted(graph, truth.astype(np.int32), 9, tau=0.3)
+    everything = _merges(of, np.inf, np.inf)
+    assert everything[0].size > 20
+    bound = float(everything[0][9])
+    for pairs in (1, 5, 10**6):
+        monkeypatch.setattr("corecut.repair._PAIRS", pairs)
+        for whole, part in zip(everything, _merges(of, np.inf, bound), strict=True):
+            np.testing.assert_array_equal(whole[:10], part)
+
+
 def test_pairs_are_of_distinct_clusters_and_their_changes_add_up(rng: np.random.Generator) -> None:
     # Clusters 0 and 1 are two true ones each, four others are halves of two.
     graph, truth = problems.planted_graph(rng, [50] * 8, degree=14.0, mixing=0.05)
     halves = rng.integers(2, size=truth.size)
     labels = np.select([truth < 2, truth < 4, truth == 4, truth == 5], [0, 1, 2 + halves, 4 + halves], truth).astype(np.int32)
     of = weighted(graph, labels, 8, tau=0.3)
-    splits, merges = _splits(of, 10.0, rng), _merges(of, np.inf)
+    splits, merges = _splits(of, 10.0, rng), _merges(of, np.inf, np.inf)
     changed, made = _pair(labels, splits, merges, np.zeros(8, bool), 0.0)
     assert made == 2
     assert np.unique(changed).size == 8

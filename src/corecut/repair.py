@@ -36,6 +36,8 @@ _STEPS, _VECTORS = 30, 2
 # What a pair must gain. A true cluster that was split while two others were merged gives 0.3 and more on planted graphs; on
 # real ones many small gains would trade communities for slightly better cuts (and lower agreement with known labels).
 _LEAST_GAIN = 0.15
+# Pairs of clusters looked at together.
+_PAIRS = 1 << 20
 # A round that lowers F by less than this share is the last one.
 _SETTLED = 1e-3
 
@@ -120,7 +122,10 @@ def repair_partition(
         counted = np.bincount(labels, sizes, minlength=n_clusters)
         giants = counted > largest
         weighted = _Weighted(graph, labels, sizes, tau, n_clusters, n_jobs)
-        changed, made = _pair(labels, _splits(weighted, least, generator), _merges(weighted, largest), giants, slack)
+        splits = _splits(weighted, least, generator)
+        # No split pays for a dearer merge.
+        dearest = float(splits[0].max()) + (slack if giants.any() else -_LEAST_GAIN)
+        changed, made = _pair(labels, splits, _merges(weighted, largest, dearest), giants, slack)
         if made == 0:
             break
         candidate, value = refined(changed)
@@ -183,10 +188,13 @@ def _second_vectors(of: _Weighted, generator: np.random.Generator) -> FloatArray
     degrees = np.where(degrees > 0, degrees, 1.0)
     root = np.sqrt(degrees)
     a = graph.adjacency
-    rows = np.repeat(np.arange(m), np.diff(a.indptr))
+    rows = np.repeat(np.arange(m, dtype=np.int32), np.diff(a.indptr))
     same = labels[rows] == labels[a.indices]
     rows, columns = rows[same], a.indices[same]
-    inner = sp.csr_array((a.data[same] / (root[rows] * root[columns]), (rows, columns)), shape=(m, m))
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=m))])
+    values = a.data[same] / (root[rows] * root[columns])
+    del rows, same
+    inner = sp.csr_array((values, columns, starts), shape=(m, m))
     nodes = np.arange(m)
     trivial = sp.csr_array((root, (labels, nodes)), shape=(k, m))
     mass = np.maximum(np.bincount(labels, degrees, minlength=k), np.finfo(float).tiny)
@@ -202,22 +210,34 @@ def _second_vectors(of: _Weighted, generator: np.random.Generator) -> FloatArray
     return y / root[:, None]
 
 
-def _merges(of: _Weighted, largest: float) -> tuple[FloatArray, IntArray, IntArray]:
-    """Return the losses of all allowed merges of adjacent clusters, rising, with their two clusters."""
+def _merges(of: _Weighted, largest: float, dearest: float) -> tuple[FloatArray, IntArray, IntArray]:
+    """Return the losses of the allowed merges of adjacent clusters, up to `dearest` and rising, with their two clusters."""
     names, groups = np.unique(of.labels, return_inverse=True)  # a cluster may be empty
     quotient = contract(of.graph, groups.astype(np.int32), of.sizes, n_jobs=of.n_jobs)
     count, share = quotient.sizes, of.tau / of.sizes.sum()
     # The degrees of a coreset's graph need not be its row sums.
     volume = np.bincount(groups, of.graph.degrees) + of.tau * count
     inner = (0.0 if quotient.graph.diagonal is None else quotient.graph.diagonal) + share * count * count
-    between = quotient.graph.adjacency.tocoo()
-    i, j, weight = between.row, between.col, between.data
-    keep = (i < j) & (count[i] + count[j] <= largest) & (volume[i] > 0) & (volume[j] > 0)
-    i, j, weight = i[keep], j[keep], weight[keep]
-    merged = (inner[i] + inner[j] + 2 * (weight + share * count[i] * count[j])) / (volume[i] + volume[j])
-    losses = inner[i] / volume[i] + inner[j] / volume[j] - merged
+    kept = np.divide(inner, volume, out=np.zeros_like(volume), where=volume > 0)
+    between = quotient.graph
+    assert between.weights is not None, "contract gives every entry a weight"
+    found = []
+    # A few thousand clusters can have millions of adjacent pairs: some rows at a time.
+    step = max(1, _PAIRS * names.size // max(between.n_entries, 1))
+    for begin in range(0, names.size, step):
+        rows = slice(begin, min(begin + step, names.size))
+        part = slice(int(between.indptr[rows.start]), int(between.indptr[rows.stop]))
+        i = np.repeat(np.arange(rows.start, rows.stop), np.diff(between.indptr[rows.start : rows.stop + 1]))
+        j = between.indices[part]
+        keep = (i < j) & (count[i] + count[j] <= largest) & (volume[i] > 0) & (volume[j] > 0)
+        i, j, weight = i[keep], j[keep], between.weights[part][keep]
+        merged = (inner[i] + inner[j] + 2 * (weight + share * count[i] * count[j])) / (volume[i] + volume[j])
+        losses = kept[i] + kept[j] - merged
+        cheap = losses <= dearest
+        found.append((losses[cheap], i[cheap], j[cheap]))
+    losses, first, second = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
     order = np.argsort(losses, kind="stable")
-    return losses[order], names[i[order]], names[j[order]]
+    return losses[order], names[first[order]], names[second[order]]
 
 
 def _pair(

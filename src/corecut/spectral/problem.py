@@ -49,10 +49,15 @@ class SpectralProblem:
     @cached_property
     def normalized(self) -> sp.csr_array:
         """D^-½ A D^-½ without the rank-one part."""
+        a = self.adjacency
+        return sp.csr_array((self._values(), a.indices, a.indptr), shape=a.shape)
+
+    def _values(self) -> FloatArray:
         root = 1.0 / np.sqrt(self.degrees)
         a = self.adjacency
-        rows = np.repeat(np.arange(self.size), np.diff(a.indptr))
-        return sp.csr_array((a.data * root[rows] * root[a.indices], a.indices, a.indptr), shape=a.shape)
+        values: FloatArray = a.data * np.repeat(root, np.diff(a.indptr))
+        values *= root[a.indices]
+        return values
 
     @cached_property
     def direction(self) -> FloatArray | None:
@@ -83,8 +88,9 @@ class SpectralProblem:
 
     @cached_property
     def _single(self) -> _core.Matrix:
-        n = self.normalized
-        return _core.Matrix(n.indptr, n.indices, n.data.astype(np.float32))
+        # Not through `normalized`, which would be kept beside it.
+        a = self.adjacency
+        return _core.Matrix(a.indptr, a.indices, self._values().astype(np.float32))
 
     def apply(
         self, x: Block, *, threads: int, alpha: float = 1.0, beta: float = 0.0, z: Block | None = None, gamma: float = 0.0
