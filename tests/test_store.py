@@ -252,8 +252,10 @@ def test_sizes_as_people_read_them():
     ]
 
 
+# Prints by how many bytes anonymous memory grows at most while WORK runs; the rest of it is loaded before.
 PEAK = """
 import sys, threading, time
+from corecut import CoresetSpectralClustering, GraphStore, make_sbm
 from corecut.readers import convert_graph
 
 def anonymous():
@@ -263,17 +265,25 @@ def watch():
     global peak
     while watching:
         peak = max(peak, anonymous())
-        time.sleep(0.005)
+        time.sleep(0.002)
 
+PREPARE
 before = peak = anonymous()
 watching = True
 thread = threading.Thread(target=watch)
 thread.start()
-convert_graph(sys.argv[1], sys.argv[2], memory=sys.argv[3])
+WORK
 watching = False
 thread.join()
 print(peak - before)
 """
+
+
+def peak_of(work: str, *arguments: str, prepare: str = "") -> int:
+    """Return the peak of anonymous memory of some lines of Python in a process of its own."""
+    script = PEAK.replace("PREPARE", prepare).replace("WORK", work)
+    command = [sys.executable, "-W", "ignore", "-c", script, *arguments]
+    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 @pytest.mark.deep
@@ -282,7 +292,23 @@ def test_memory_stays_within_the_bound(tmp_path, rng):
     path = tmp_path / "edges.parquet"
     u, v = rng.integers(0, 500_000, (2, 20_000_000))  # 160 MB spooled, as much again for the entries
     pq.write_table(pa.table({"u": u, "v": v}), path, row_group_size=1 << 18)
-    command = [sys.executable, "-c", PEAK, str(path), str(tmp_path / "g.store"), "80MB"]
-    peak = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    work = "convert_graph(sys.argv[1], sys.argv[2], memory=sys.argv[3])"
     # Arrow's and the system's own buffers come on top.
-    assert peak < 180_000_000
+    assert peak_of(work, str(path), str(tmp_path / "g.store"), "80MB") < 180_000_000
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(sys.platform != "linux", reason="anonymous memory is read from /proc")
+@pytest.mark.parametrize(("settings", "aggregated"), [("aggregate=False, coreset_size=6000, refine=False", False), ("", True)])
+def test_clustering_keeps_to_the_bound_that_the_documents_state(tmp_path, settings, aggregated):
+    matrix, _ = corecut.make_degree_corrected_sbm(400_000, 40, mean_degree=16, random_state=0)
+    store = GraphStore.write(Graph.from_matrix(matrix), tmp_path / "g.store")
+    n, entries = store.graph.n_nodes, store.graph.n_entries
+    bound = 60 * n + 20 * entries if aggregated else 100 * n
+    call = f"CoresetSpectralClustering(4, random_state=0, {settings}).fit"
+    taken = peak_of(
+        f"{call.replace('4', '40', 1)}(GraphStore.open(sys.argv[1]).graph)",
+        str(store.path),
+        prepare=f"{call}(make_sbm(200, 4, 0.5, 0.01, random_state=0)[0])",
+    )
+    assert 0.1 * bound < taken < bound + 20e6

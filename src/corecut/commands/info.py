@@ -13,8 +13,10 @@ from corecut.commands.screen import Screen, screen
 from corecut.graph import Graph
 
 _QUANTILES = {"min": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "max": 1.0}
-# What a run holds at least besides the graph: kernel, sampling tables, distances, labels (measured: docs/scale.md).
-_BYTES_PER_NODE = 80
+# What a run holds besides the graph (measured: docs/scale.md). Through a coreset: kernel, sampling tables, distances, labels.
+# With aggregation: tables over the nodes, and the quotient graphs with the work on them, in bytes per entry of the graph.
+_BYTES_PER_NODE = 100
+_AGGREGATION_PER_NODE, _AGGREGATION_PER_ENTRY = 60, 20
 
 
 @shared(reading=reading, screen=screen)
@@ -54,7 +56,8 @@ def info(
             "ids": "numbers" if loaded.node_ids is None else "text" if loaded.node_ids.dtype.kind == "O" else "integers",
             "degrees": _quantiles(np.diff(loaded.indptr)),
             "memory_bytes": _graph_bytes(loaded),
-            "working_bytes": _BYTES_PER_NODE * loaded.n_nodes,
+            "coreset_bytes": _BYTES_PER_NODE * loaded.n_nodes,
+            "aggregation_bytes": _AGGREGATION_PER_NODE * loaded.n_nodes + _AGGREGATION_PER_ENTRY * loaded.n_entries,
         }
         if components:
             data |= _components(loaded)
@@ -77,7 +80,8 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     rows.append(
         (
             "memory",
-            f"{show_size(data['memory_bytes'])} for the graph, at least {show_size(data['working_bytes'])} to cluster it",
+            f"{show_size(data['memory_bytes'])} for the graph; to cluster it about {show_size(data['coreset_bytes'])} "
+            f"through a coreset, up to {show_size(data['aggregation_bytes'])} with aggregation",
         )
     )
     if "suggested" in data:
