@@ -52,19 +52,24 @@ struct Neighbourhood {
         add(run, static_cast<double>(sum));
     }
 
-    // Ask the cache for what `read` of a node will need: first the labels of its neighbours, and when those are there the places
-    // of its clusters. Not worth while where few clusters keep them in the cache.
+    // Ask the cache for what a look at a node will need: first the labels of its neighbours, and when those are there the places of
+    // its clusters, here and in the policy. Not worth while where few clusters keep them in the cache.
     template <class Index, class Weight>
     CORECUT_INLINE void prefetch_labels(const Csr<Index, Weight>& a, const int32_t* labels, int64_t x) const {
         if (weight.size() <= kFew) return;
         const auto r = a.row(x);
         for (int64_t p = r.begin; p < std::min(r.end, r.begin + kFirst); ++p) a.prefetch_at(labels, p, r.end);
     }
-    template <class Index, class Weight>
-    CORECUT_INLINE void prefetch_weights(const Csr<Index, Weight>& a, const int32_t* labels, int64_t x) const {
+    template <class Index, class Weight, class Policy>
+    CORECUT_INLINE void prefetch_clusters(const Csr<Index, Weight>& a, const int32_t* labels, int64_t x,
+                                          const Policy& policy) const {
         if (weight.size() <= kFew) return;
         const auto r = a.row(x);
-        for (int64_t p = r.begin; p < std::min(r.end, r.begin + kFirst); ++p) prefetch(&weight[labels[a.column(p)]]);
+        for (int64_t p = r.begin; p < std::min(r.end, r.begin + kFirst); ++p) {
+            const int32_t j = labels[a.column(p)];
+            prefetch(&weight[j]);
+            prefetch(&policy.volume[j]);
+        }
     }
 
     void add(int32_t j, double w) {
@@ -98,6 +103,7 @@ struct SweepResult {
 //   best(x, from, neighbourhood) -> target cluster, or from
 //   gain(x, from, to, weight to from, weight to to, loop) -> improvement by the current state; only gains above 0 are made
 //   apply(x, from, to, ...)      -> update the state
+//   volume                       -> by cluster
 //   wakes(y, own, from, to, w)   -> may y, in cluster `own`, want to move now that a neighbour, over weight w, has?
 // Neighbours of a moved node that it wakes become active. active[x] is cleared before x is looked at.
 template <class Index, class Weight, class Policy>
@@ -132,7 +138,7 @@ SweepResult sweep(Context& context, const Csr<Index, Weight>& a, int32_t* labels
             for (int64_t i = begin; i < end; ++i) {
                 const int64_t x = batch[i];
                 if (i + 4 < end) seen.prefetch_labels(a, labels, batch[i + 4]);
-                if (i + 2 < end) seen.prefetch_weights(a, labels, batch[i + 2]);
+                if (i + 2 < end) seen.prefetch_clusters(a, labels, batch[i + 2], policy);
                 seen.read(a, labels, x);
                 const int32_t from = labels[x], target = policy.best(x, from, seen);
                 proposals[i] = {target, seen.weight[from], seen.weight[target], seen.loop};
