@@ -3,7 +3,7 @@
     python benchmarks/convert.py                     20 million edges, about two minutes on 2 cores
     python benchmarks/convert.py --edges 2000000     smaller
 
-Each way runs in a process of its own. Both results must be the same matrix. Needs pandas and polars. Linux only: peak memory is
+Each way runs in a process of its own. Both results must be the same matrix. Needs the extra `bench`. Linux only: peak memory is
 the highest anonymous memory (RssAnon).
 """
 
