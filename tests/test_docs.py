@@ -19,7 +19,7 @@ LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 
 FIGURES = {
     "coreset-time": ["figure-2"],
-    "real-data": ["figure-3", "figure-5", "figure-6", "figure-7-quick"],
+    "real-data": ["figure-3", "figure-5", "figure-6", "figure-7"],
     "many-clusters": ["figure-4"],
 }
 
