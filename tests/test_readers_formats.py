@@ -112,6 +112,11 @@ def test_parquet_columns_by_name_and_type(tmp_path, kind):
     assert read_graph(tmp_path / "e.parquet", columns=("src", "dst", "when")).n_entries == 0
 
 
+def test_dense_matrix_market_files(tmp_path):
+    (tmp_path / "m.mtx").write_bytes(b"%%MatrixMarket matrix array real symmetric\n3 3\n0\n1\n2\n0\n0\n0\n")
+    assert read_graph(tmp_path / "m.mtx").degrees.tolist() == [3, 1, 2]
+
+
 MM = b"%%MatrixMarket matrix coordinate real symmetric\n"
 
 
@@ -125,6 +130,8 @@ MM = b"%%MatrixMarket matrix coordinate real symmetric\n"
         ("m.mtx", MM + b"3 3 2\n2 1 1\n3 2 x\n", "line 4: Invalid floating-point value"),
         ("m.mtx", MM + b"3 3 2\n2 1 1\n4 2 1\n", "line 4: Row index out of bounds"),
         ("m.mtx", MM + b"% c\n3 3 2\n2 1 1\n3 1 -1\n", "line 5: the weight -1 is negative"),
+        ("m.mtx", MM.replace(b"real", b"integer") + b"3 3 2\n2 1 1\n3 1 -4\n", "line 4: the weight -4 is negative"),
+        ("m.mtx", MM.replace(b"coordinate", b"array") + b"2 2\n0\n-1\n0\n", "line 4: the weight -1 is negative"),
         ("m.mtx", MM + b"3 3 1\n2 1 nan\n", "line 3: the weight nan is not finite"),
         ("m.mtx", MM + b"99999999999 99999999999 1\n2 1 1\n", "too large"),
         ("m.mtx", MM.replace(b"symmetric", b"general") + b"2 3 1\n2 1 1\n", "must be square"),
@@ -150,6 +157,7 @@ MM = b"%%MatrixMarket matrix coordinate real symmetric\n"
             b"3 2\n2\n3\n1 2\n",
             "line 2: the graph is not symmetric: node 1 names node 2, whose line 3 does not name node 1",
         ),
+        ("g.graph", b"3 2 001\n2 1.0000000001 3 5\n1 1\n1 6\n", "line 2: .* node 1 names node 3, whose line 4 gives"),
         ("g.graph", b"2 1 001\n2 1\n1 5\n", "line 2: .* whose line 3 gives the edge the weight 5 instead of 1"),
         ("g.npz", b"rubbish", "is not a complete NumPy archive"),
         ("g.npz", b"PK\x03\x04 rubbish", "is not a complete NumPy archive"),

@@ -31,9 +31,10 @@ def read_matrix_market(path: Path) -> sp.coo_array:
         raise GraphFileError(f"{path}: the matrix is complex; a graph's weights must be real")
     if max(matrix.shape) >= 2**31:
         raise GraphFileError(f"{path}: a matrix of {max(matrix.shape)} rows is too large; MatrixMarket graphs end at 2³¹ nodes")
-    if matrix.dtype.kind == "f" and not np.all((matrix.data >= 0) & (matrix.data < np.inf)):
+    entries = sp.coo_array(matrix)  # a file of the format "array" gives a dense one
+    if not np.all((entries.data >= 0) & (entries.data < np.inf)):
         raise GraphFileError(_bad_weight(path, stream.getvalue()))
-    return sp.coo_array(matrix)
+    return entries
 
 
 def _bad_weight(path: Path, text: bytes) -> str:

@@ -29,8 +29,10 @@ def read_metis(path: Path) -> tuple[sp.csr_array, IntArray]:
 
 def asymmetry(matrix: sp.csr_array, lines: IntArray) -> str:
     """Say which line names an edge that the line of its other end does not, for a matrix that is not symmetric."""
-    differs = (matrix != matrix.T).tocoo()
-    first = int(np.lexsort((differs.col, differs.row))[0])
+    differs = abs(matrix - matrix.T).tocoo()
+    # As Graph does: weights that were computed twice may differ by rounding.
+    beyond = differs.data > 1e-6 * np.asarray(matrix.maximum(matrix.T)[differs.row, differs.col]).ravel()
+    first = np.lexsort((differs.col, differs.row, ~beyond))[0]
     x, y = int(differs.row[first]), int(differs.col[first])
     there, back = float(matrix[x, y]), float(matrix[y, x])
     if there == 0:
