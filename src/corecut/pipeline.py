@@ -117,7 +117,6 @@ def partition_by_coreset(
     kernel, coreset, coreset_labels, embedding = cluster_coreset(graph, sizes, choices, random_state=generator, stage=stage)
     with stage("labelling"):
         labels, n_untouched = steps.label(kernel, sizes, coreset, coreset_labels, choices)
-    sample = Sample(coreset, coreset_labels, embedding, steps.solver_for(choices, sampled=True), kernel.shift, n_untouched)
     per_cluster = choices.second_look(graph)
     if per_cluster:
         # A true cluster of few coreset points is easily missed. Now that there are clusters, a sample with as many points of
@@ -125,12 +124,12 @@ def partition_by_coreset(
         with stage("repair"):
             second = stratified_sample(kernel, labels, choices.n_clusters, per_cluster, random_state=generator)
             small = coreset_graph(kernel, second, degrees=choices.asked.degrees, n_jobs=choices.asked.n_jobs)
-            stands_for = second.weights / kernel.weights[second.indices] * sizes[second.indices]
-            found = labels[second.indices]
-            found = steps.repair(small.as_graph(), stands_for, found, choices, generator)[0]
+            stands_for = steps.nodes_behind(kernel, sizes, second)
+            found = steps.repair(small.as_graph(), stands_for, labels[second.indices], choices, generator)[0]
         with stage("labelling"):
-            labels = steps.label(kernel, sizes, second, found, choices)[0]
-    return labels, sample
+            labels, n_untouched = steps.label(kernel, sizes, second, found, choices)
+    solver = steps.solver_for(choices, sampled=True)
+    return labels, Sample(coreset, coreset_labels, embedding, solver, kernel.shift, n_untouched)
 
 
 def cluster_coreset(
@@ -155,8 +154,7 @@ def cluster_coreset(
         )
     with stage("coreset graph"):  # A_H = W_H K(V') W_H
         small = coreset_graph(kernel, coreset, degrees=settings.degrees, n_jobs=settings.n_jobs)
-        # Each coreset node stands for so many nodes.
-        stands_for = coreset.weights / kernel.weights[coreset.indices] * sizes[coreset.indices]
+        stands_for = steps.nodes_behind(kernel, sizes, coreset)
     embedding = steps.embed(small, stands_for, choices, generator, stage, sampled=True)
     labels = steps.round_rows(embedding, small.degrees, choices, generator, stage)
     if settings.refine:

@@ -98,6 +98,12 @@ def round_rows(
         )
 
 
+def nodes_behind(kernel: KernelView, sizes: FloatArray, coreset: Coreset) -> FloatArray:
+    """Return how many nodes each coreset node stands for."""
+    behind: FloatArray = coreset.weights / kernel.weights[coreset.indices] * sizes[coreset.indices]
+    return behind
+
+
 def label(
     kernel: KernelView, sizes: FloatArray, coreset: Coreset, coreset_labels: LabelArray, choices: Choices
 ) -> tuple[LabelArray, int]:
