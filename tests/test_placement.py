@@ -182,3 +182,12 @@ def test_few_nodes_some_of_them_isolated(settings: dict[str, Any]) -> None:
     labels = CoresetSpectralClustering(5, random_state=0, **settings).fit_predict(cliques(3, 1, 1, 1))
     checks.valid_labels(labels, 6, 5)
     assert np.unique(labels).size == 5
+
+
+def test_only_a_final_filling_is_told_of(recwarn: pytest.WarningsRecorder) -> None:
+    labels = np.zeros(4, np.int32)
+    filled = fill_empty(labels, 3, np.arange(4.0), final=False)
+    assert not recwarn.list
+    with pytest.warns(UserWarning, match="2 of 3 clusters attracted no node"):
+        np.testing.assert_array_equal(fill_empty(labels, 3, np.arange(4.0)), filled)
+    assert np.bincount(filled).tolist() == [2, 1, 1]

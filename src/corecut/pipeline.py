@@ -175,7 +175,7 @@ def _draw_directly(
     draws = []
     for _ in range(choices.n_init(graph)):
         found = steps.round_rows(embedding, weights, choices, generator, stage)
-        found = fill_empty(found, choices.n_clusters, part.degrees)
+        found = fill_empty(found, choices.n_clusters, part.degrees, final=not choices.asked.refine)
         objective = 0.0
         if choices.asked.refine:
             with stage("repair"):

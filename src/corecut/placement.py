@@ -73,8 +73,11 @@ def place_isolated(graph: Graph, labels: LabelArray, n_clusters: int) -> LabelAr
     return np.where(graph.isolated, np.int32(volume.argmax()), labels).astype(np.int32)
 
 
-def fill_empty(labels: LabelArray, n_clusters: int, weights: FloatArray) -> LabelArray:
-    """Give every empty cluster the heaviest node of the cluster that has most nodes, as long as one has two."""
+def fill_empty(labels: LabelArray, n_clusters: int, weights: FloatArray, *, final: bool = True) -> LabelArray:
+    """Give every empty cluster the heaviest node of the cluster that has most nodes, as long as one has two.
+
+    The user is told where that is `final`; what repair and refinement go on from is no result yet.
+    """
     sizes = np.bincount(labels, minlength=n_clusters)
     empty = np.flatnonzero(sizes == 0)[: max(0, labels.size - np.count_nonzero(sizes))]
     if empty.size == 0:
@@ -86,10 +89,11 @@ def fill_empty(labels: LabelArray, n_clusters: int, weights: FloatArray) -> Labe
         sizes[labels[node]] -= 1
         sizes[j] = 1
         labels[node] = j
-    warnings.warn(
-        f"{empty.size} of {n_clusters} clusters attracted no node and got a single one; "
-        "a larger coreset_size or fewer clusters would help",
-        UserWarning,
-        stacklevel=2,
-    )
+    if final:
+        warnings.warn(
+            f"{empty.size} of {n_clusters} clusters attracted no node and got a single one; "
+            "a larger coreset_size or fewer clusters would help",
+            UserWarning,
+            stacklevel=2,
+        )
     return labels
