@@ -14,8 +14,8 @@ from corecut.clusterer import Affinity, GraphClusterer
 from corecut.coreset import Importance, build_coreset
 from corecut.graph import Check, Symmetrize
 from corecut.kernel import KernelView
-from corecut.kernel_kmeans import coreset_kernel_kmeans, kernel_kmeans
 from corecut.labelling import Candidates, label_nodes
+from corecut.lloyd import coreset_kernel_kmeans, kernel_kmeans
 from corecut.placement import place_isolated
 from corecut.sampling import Sampler
 from corecut.settings import coreset_size_for

@@ -12,8 +12,8 @@ from corecut._progress import Stages
 from corecut._typing import FloatArray, RandomState
 from corecut.clusterer import Affinity, GraphClusterer
 from corecut.coreset import Importance
+from corecut.coreset_graphs import Degrees
 from corecut.graph import Check, Symmetrize
-from corecut.induced import Degrees
 from corecut.labelling import Candidates
 from corecut.pipeline import cluster_graph
 from corecut.sampling import Sampler

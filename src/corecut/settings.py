@@ -23,8 +23,8 @@ import numpy as np
 
 from corecut._validation import check_count, check_n_clusters, check_option, check_real
 from corecut.coreset import Importance
+from corecut.coreset_graphs import Degrees
 from corecut.graph import Graph
-from corecut.induced import Degrees
 from corecut.labelling import Candidates
 from corecut.sampling import Sampler
 from corecut.spectral import AssignLabels, EigenSolver
