@@ -28,6 +28,7 @@ SOURCE = ROOT / "src" / "corecut"
 ORDER = [
     "_core",
     "_typing",
+    "advice",
     "_validation",
     "_random",
     "_progress",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -14,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from corecut._progress import Stages
 from corecut._typing import FloatArray, LabelArray
+from corecut.advice import advise
 from corecut.confidence import label_confidence
 from corecut.graph import Check, Graph, Symmetrize
 from corecut.metrics import conductance
@@ -136,10 +136,8 @@ def _looks_like_graph(X: Any) -> bool:
     if sp.issparse(X):
         return square
     if square and shape[0] > 2 and isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and np.allclose(X, X.T):
-        warnings.warn(
+        advise(
             'X is a square symmetric array and is taken for points: pass affinity="precomputed" if it is a graph, or '
-            'affinity="nearest_neighbors" to say that it is not',
-            UserWarning,
-            stacklevel=4,
+            'affinity="nearest_neighbors" to say that it is not'
         )
     return False
