@@ -9,15 +9,16 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 
 from corecut._progress import Stages
-from corecut._typing import FloatArray, RandomState
-from corecut.clusterer import Affinity, GraphClusterer
+from corecut._typing import RandomState
+from corecut.advice import advise
+from corecut.clusterer import Affinity, GraphClusterer, check_components
 from corecut.coreset import Importance
 from corecut.coreset_graphs import Degrees
 from corecut.graph import Check, Symmetrize
 from corecut.labelling import Candidates
 from corecut.pipeline import cluster_graph
 from corecut.sampling import Sampler
-from corecut.settings import Settings
+from corecut.settings import Choices, Settings, idle_coreset_options
 from corecut.spectral import AssignLabels, EigenSolver
 
 
@@ -137,7 +138,7 @@ class CoresetSpectralClustering(GraphClusterer):
         sampler: Sampler = "rejection",
         importance: Importance = "seeds",
         degrees: Degrees = "rows",
-        eigen_solver: EigenSolver = "auto",
+        eigen_solver: EigenSolver | None = "auto",
         n_components: int | None = None,
         assign_labels: AssignLabels = "kmeans",
         n_init: int | Literal["auto"] = "auto",
@@ -191,12 +192,14 @@ class CoresetSpectralClustering(GraphClusterer):
         -------
         self
         """
+        self.check_parameters()
         with Stages(None, verbose=self.verbose, description="corecut") as stage:
             graph = self._graph(X, stage)
-            settings = Settings(**{name: getattr(self, name) for name in Settings.__dataclass_fields__})
-            found = cluster_graph(graph, settings, random_state=self.random_state, stage=stage)
-            self._fitted(graph, found.labels, stage)
+            found = cluster_graph(graph, self._settings(), random_state=self.random_state, stage=stage)
+            self._fitted(graph, found.labels, stage, given=X)
         sample, choices = found.sample, found.choices
+        if sample.coreset.n_draws == 0:
+            self._tell_of_idle_options(choices)
         self.coreset_indices_ = sample.coreset.indices
         self.coreset_weights_ = sample.coreset.weights
         self.coreset_labels_ = sample.labels
@@ -206,15 +209,31 @@ class CoresetSpectralClustering(GraphClusterer):
         self.coreset_size_ = sample.coreset.n_draws or sample.coreset.size
         self.aggregate_ = choices.aggregate
         self.regularization_ = choices.regularization
-        self.max_cluster_size_ = choices.max_cluster_size
+        self.max_cluster_size_ = choices.max_cluster_size if self.refine else None
         self.shift_ = sample.shift
         self.eigen_solver_ = sample.eigen_solver
         self.n_init_ = found.n_draws
         self._agreement = found.agreement
         return self
 
-    @property
-    def confidence_(self) -> FloatArray:
-        """How sure each label is, between 0 and 1; see :mod:`corecut.confidence`."""
-        margin = super().confidence_
-        return margin if self._agreement is None else margin * self._agreement
+    def check_parameters(self) -> None:
+        """Refuse parameters that no input could make right; `fit` does so before it looks at `X`."""
+        super().check_parameters()
+        settings = self._settings()
+        check_components(
+            settings.n_clusters, settings.n_components, solver=settings.eigen_solver, assign_labels=settings.assign_labels
+        )
+
+    def _settings(self) -> Settings:
+        """Return the parameters that say how to cluster. scikit-learn's None for `eigen_solver` is "auto" here."""
+        values = {name: getattr(self, name) for name in Settings.__dataclass_fields__}
+        return Settings(**values | {"eigen_solver": "auto" if self.eigen_solver is None else self.eigen_solver})
+
+    def _tell_of_idle_options(self, choices: Choices) -> None:
+        """Tell the user of options for a coreset, where it was found on the way that none is drawn."""
+        idle = idle_coreset_options(choices.asked)
+        if idle:
+            advise(
+                f"{' and '.join(idle)} had no effect: the quotient graph is small and no coreset of it was drawn; "
+                "set aggregate=False and coreset_size= to draw one"
+            )
