@@ -161,6 +161,14 @@ def test_random_state_decides(blocks: tuple[sp.csr_array, np.ndarray], kind: Any
     np.testing.assert_array_equal(*legacy)
 
 
+@pytest.mark.parametrize("factor", [2.0**-7, 2.0, 2.0**20])
+def test_weights_times_a_power_of_two_give_the_same_labels(kind: Any, factor: float) -> None:
+    graph, _ = problems.planted_graph(np.random.default_rng(2), [400, 300, 200], degree=15.0, mixing=0.4)
+    one, two = (kind(3, random_state=0).fit(weighted) for weighted in (graph, sp.csr_array(graph * factor)))
+    checks.same_bits(one.labels_, two.labels_)
+    assert one.normalized_cut_ == two.normalized_cut_
+
+
 # --- affinities ----------------------------------------------------------------------------------------------------------
 
 

@@ -1,9 +1,11 @@
 """Coreset spectral clustering of large graphs and kernels.
 
-    Graph -> KernelView -> Seeds -> Coreset -> CoresetGraph -> partition of the coreset -> labels of every node -> metrics
+    Graph -> (aggregation) -> KernelView -> Seeds -> Coreset -> CoresetGraph -> partition of the coreset
+          -> labels of every node -> refined labels -> metrics
 
-One module per arrow; `pipeline` reads as the algorithm from top to bottom, and `CoresetSpectralClustering` is it as a
-scikit-learn estimator. Names are loaded on first use, so that `import corecut` is quick.
+A small graph, and a quotient that is small, goes to the spectral step as it is, without a coreset. One module per arrow;
+`pipeline` reads as the algorithm from top to bottom, and `CoresetSpectralClustering` is it as a scikit-learn estimator. Names
+are loaded on first use, so that `import corecut` is quick.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@
 
 the share of a node's edge weight (its loop apart) that speaks for its cluster more than for the next one: 1 for a node inside,
 0 for one on the border or without edges. When several draws were made, it is multiplied by the share of draws that agree on
-the node, each draw's clusters being matched to those of the final partition by largest overlap.
+the node with the best one, each draw's clusters being matched to the best one's by largest overlap. Draws are compared as they
+were made, on the quotient where there is one and before the best of them was refined to the final partition.
 """
 
 from __future__ import annotations
