@@ -52,6 +52,7 @@ ORDER = [
     "lloyd",
     "neighbors",
     "confidence",
+    "memory",
     "settings",
     "placement",
     "steps",
