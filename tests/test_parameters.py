@@ -128,6 +128,12 @@ def test_options_of_a_coreset_without_one_are_refused(name: str) -> None:
             CoresetKernelKMeans(4, **{name: value}).fit(GRAPH)
 
 
+def test_runs_of_k_means_that_are_not_made_draw_a_warning() -> None:
+    model = FastSpectralClustering(4, eigen_solver="arpack", assign_labels="cluster_qr", n_init=5, random_state=0)
+    with pytest.warns(UserWarning, match="n_init=5 has no effect with assign_labels"):
+        model.fit(GRAPH)
+
+
 def test_bounds_are_reported_only_where_they_are_kept() -> None:
     assert CoresetSpectralClustering(4, random_state=0).fit(GRAPH).max_cluster_size_ == 150
     assert CoresetSpectralClustering(4, refine=False, random_state=0).fit(GRAPH).max_cluster_size_ is None

@@ -10,6 +10,7 @@ from corecut._progress import Stages
 from corecut._random import as_generator
 from corecut._typing import RandomState
 from corecut._validation import check_count, check_n_clusters, check_option, check_real
+from corecut.advice import advise
 from corecut.clusterer import Affinity, GraphClusterer, check_components
 from corecut.coreset import Importance, build_coreset
 from corecut.graph import Check, Symmetrize
@@ -33,7 +34,7 @@ class FastSpectralClustering(GraphClusterer):
         "power" (the default: ⌈log₂k⌉ vectors), "subspace", "arpack", or "auto" (None is the same): "subspace", but "power"
         from 32 clusters on.
     n_init
-        Number of k-means runs.
+        Number of k-means runs; `assign_labels="cluster_qr"` makes none.
 
     Attributes
     ----------
@@ -88,6 +89,8 @@ class FastSpectralClustering(GraphClusterer):
             k = check_n_clusters(self.n_clusters, graph.n_nodes)
             if graph.isolated.all():
                 raise ValueError("the graph has no edges: there is nothing to cluster by")
+            if self.assign_labels == "cluster_qr" and self.n_init != 3:
+                advise(f'n_init={self.n_init} has no effect with assign_labels="cluster_qr", which has no random start')
             generator = as_generator(self.random_state)
             self.eigen_solver_ = choose_solver("auto" if self.eigen_solver is None else self.eigen_solver, k)
             with stage("eigenvectors"):
