@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from measure import in_child
 
 from corecut import make_degree_corrected_sbm, neighbor_graph, read_graph
-from corecut.real_points import load_points
+from corecut.datasets.points import load_points
 
 #: Number of clusters asked for in each real graph.
 REAL = {

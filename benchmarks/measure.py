@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date
 from importlib.metadata import version
 from math import nan
 from multiprocessing.connection import Connection
@@ -103,8 +104,9 @@ class Clock:
 
 
 def machine(*packages: str) -> dict[str, Any]:
-    """Return what the figures depend on: cores, system, and versions of the packages."""
+    """Return what the figures depend on: day, cores, system, and versions of the packages."""
     return {
+        "date": date.today().isoformat(),
         "cores": len(os.sched_getaffinity(0)),
         "platform": platform.platform(),
         "python": platform.python_version(),

@@ -48,11 +48,12 @@ CORESET_SHARE = 0.01
 
 
 def fit_corecut(matrix: sp.csr_matrix, k: int, size: int, seed: int) -> tuple[Seconds, Any]:
-    # The published method: what goes beyond it is switched off where this version has it.
+    # The steps of the published method, with our sampler and labelling rule. A Graph: like the peer's, without the measures
+    # that fit takes of a matrix at once.
     known = CoresetSpectralClustering().get_params()
     plain = {name: False for name in ("aggregate", "refine") if name in known}
     clock = Clock()
-    model = CoresetSpectralClustering(k, coreset_size=size, random_state=seed, **plain).fit(matrix)
+    model = CoresetSpectralClustering(k, coreset_size=size, random_state=seed, **plain).fit(Graph.from_matrix(matrix))
     clock.stop("fit")
     labelling = model.timings_["labelling"]
     return {"without labelling": clock.seconds["fit"] - labelling, "labelling": labelling}, model.labels_

@@ -67,7 +67,8 @@ class Method:
 
 
 def fit_corecut(matrix: sp.csr_array, k: int, seed: int) -> Any:
-    return CoresetSpectralClustering(n_clusters=k, random_state=seed).fit(matrix).labels_
+    # A Graph: like the others, without the measures that fit takes of a matrix at once.
+    return CoresetSpectralClustering(n_clusters=k, random_state=seed).fit(Graph.from_matrix(matrix)).labels_
 
 
 def metis_input(matrix: sp.csr_array) -> tuple[pymetis.CSRAdjacency, Any]:
@@ -213,7 +214,7 @@ def compare_neighbors(bench: Bench, names: list[str], digits_seeds: int) -> None
 
 def compare_dense(bench: Bench, k: int) -> None:
     def fit(matrix: Any, k: int, seed: int) -> Any:
-        return CoresetSpectralClustering(k, coreset_size=0.01, random_state=seed).fit(matrix).labels_
+        return CoresetSpectralClustering(k, coreset_size=0.01, random_state=seed).fit(Graph.from_matrix(matrix)).labels_
 
     problem = Problem(f"block_model_k{k}", k, lambda: make_sbm(1000, k, 0.5, 0.001 / k, random_state=k))
     peer = Method("coreset-sc", fit_peer(fit_coreset_sc, 0.01), with_loops)
@@ -277,7 +278,11 @@ def main() -> None:
     for verdict in verdicts:
         print(verdict)
     if options.json is not None:
-        found = {"machine": about, "rows": [row.record() for row in bench.rows], "judged": [str(v) for v in verdicts]}
+        found = {
+            "machine": about | {"seeds": bench.seeds},
+            "rows": [row.record() for row in bench.rows],
+            "judged": [str(v) for v in verdicts],
+        }
         options.json.write_text(json.dumps(found, indent=1) + "\n")
 
 

@@ -19,6 +19,11 @@ settings.register_profile("corecut", derandomize=True, deadline=None, max_exampl
 settings.load_profile("corecut")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Know the marks of scikit-learn's tests, which test_scikit_learns_spectral.py runs."""
+    config.addinivalue_line("markers", "no_check_spmatrix: scikit-learn's, of no meaning here")
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     """Return a generator with a fixed seed."""

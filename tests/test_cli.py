@@ -249,7 +249,7 @@ def test_misuse_ends_with_2(run, tmp_path, arguments):
     [
         (("cluster", "none.txt", "-k", "2"), "there is no file none.txt"),
         (("cluster", "bad.txt", "-k", "2"), "bad.txt, line 2: expected 2 columns as in the first line, found 1: '3'"),
-        (("cluster", "g.txt", "-k", "9"), "n_clusters=9 is more than n_samples=2"),
+        (("cluster", "g.txt", "-k", "9"), "-k 9 is more than the graph's 2 nodes"),
         (("cluster", "g.txt", "-k", "2", "-o", "x.xyz"), "cannot tell the format of x.xyz"),
         (("cluster", "g.txt", "-k", "2", "-o", "none/x.csv"), "there is no folder none"),
         (("convert", "bad.txt", "b.store"), "bad.txt, line 2"),

@@ -28,6 +28,7 @@ SOURCE = ROOT / "src" / "corecut"
 ORDER = [
     "_core",
     "_typing",
+    "advice",
     "_validation",
     "_random",
     "_progress",
@@ -42,15 +43,16 @@ ORDER = [
     "kernel",
     "sampling",
     "coreset",
-    "induced",
+    "coreset_graphs",
     "spectral",
     "labelling",
     "refinement",
     "repair",
     "metrics",
-    "kernel_kmeans",
+    "lloyd",
     "neighbors",
     "confidence",
+    "memory",
     "settings",
     "placement",
     "steps",
@@ -58,9 +60,7 @@ ORDER = [
     "clusterer",
     "baselines",
     "estimators",
-    "real_points",
     "datasets",
-    "planted",
     "experiments",
     "commands",
     "cli",
@@ -196,6 +196,12 @@ def test_public_names_resolve_and_are_documented(name):
     assert value.__module__.startswith(f"corecut.{corecut._MODULE_OF[name]}")
     assert inspect.getdoc(value)
     assert name in dir(corecut)
+
+
+def test_no_module_is_called_like_a_public_name():
+    # Importing a module binds it in its package, which would hide the function or class of that name from then on.
+    modules = {path.with_suffix("").parts[0] for path in MODULES}
+    assert modules & set(PUBLIC) == set()
 
 
 def test_unknown_names_are_refused():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import importlib.util
 import re
 from pathlib import Path
 
@@ -68,6 +69,22 @@ def test_readme_opens_with_two_commands():
     assert folders[0] != folders[1]
     assert commands[0].strip().endswith("corecut demo")
     assert commands[1].strip().endswith("pytest")
+
+
+def test_the_readmes_tables_are_the_benchmarks_results():
+    """Every figure of the README's tables follows from the results beside the benchmarks."""
+    spec = importlib.util.spec_from_file_location("readme_tables", ROOT / "benchmarks" / "readme_tables.py")
+    assert spec is not None
+    assert spec.loader is not None
+    tables = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tables)
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert tables.rewritten(text) == text, "run python benchmarks/readme_tables.py"
+    measured = text.partition("## Measured")[2].partition("\n## ")[0]
+    places = re.findall(r"<!-- from benchmarks/results/(\w+)\.json -->(.*?)<!-- end of \1 -->", measured, re.DOTALL)
+    assert sorted(name for name, _ in places) == sorted(tables.TABLES)
+    outside = re.sub(r"<!-- from .*?<!-- end of \w+ -->", "", measured, flags=re.DOTALL)
+    assert "|" not in outside, "a table that comes from no results"
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

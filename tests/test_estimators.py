@@ -33,6 +33,7 @@ from corecut import (
     CoresetSpectralClustering,
     FastSpectralClustering,
     Graph,
+    GraphStore,
     KernelKMeans,
     make_sbm,
     normalized_cut,
@@ -160,6 +161,14 @@ def test_random_state_decides(blocks: tuple[sp.csr_array, np.ndarray], kind: Any
     np.testing.assert_array_equal(*legacy)
 
 
+@pytest.mark.parametrize("factor", [2.0**-7, 2.0, 2.0**20])
+def test_weights_times_a_power_of_two_give_the_same_labels(kind: Any, factor: float) -> None:
+    graph, _ = problems.planted_graph(np.random.default_rng(2), [400, 300, 200], degree=15.0, mixing=0.4)
+    one, two = (kind(3, random_state=0).fit(weighted) for weighted in (graph, sp.csr_array(graph * factor)))
+    checks.same_bits(one.labels_, two.labels_)
+    assert one.normalized_cut_ == two.normalized_cut_
+
+
 # --- affinities ----------------------------------------------------------------------------------------------------------
 
 
@@ -187,7 +196,7 @@ def test_points_by_every_affinity(kind: Any, affinity: str, points: tuple[np.nda
 
     if affinity == "precomputed_nearest_neighbors":
         X = NearestNeighbors(n_neighbors=20).fit(X).kneighbors_graph(mode="distance")
-    model = kind(3, affinity=chosen, gamma=0.1, random_state=0)
+    model = kind(3, affinity=chosen, gamma=0.1 if affinity == "rbf" else 1.0, random_state=0)
     labels = model.fit_predict(X)
     checks.valid_labels(labels, len(truth), 3)
     # Lloyd's steps in a kernel whose points see their neighbours only end near where they start.
@@ -234,6 +243,52 @@ def test_square_symmetric_arrays_draw_a_warning(kind: Any, rng: np.random.Genera
     kind(3, affinity="precomputed", random_state=0).fit(X)  # no warning
     kind(3, affinity="nearest_neighbors", random_state=0).fit(X)
     kind(3, random_state=0).fit(X + np.triu(np.ones((30, 30)), 1))
+
+
+class Frame:
+    """What matters of a data frame: a shape, a length, and an array when it is asked for one."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values, self.shape = values, values.shape
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return self.values
+
+
+@pytest.mark.parametrize("form", [np.ndarray.tolist, lambda X: tuple(map(tuple, X)), Frame, list])
+def test_square_symmetric_tables_draw_the_same_warning(kind: Any, form: Any, rng: np.random.Generator) -> None:
+    X = rbf_kernel(rng.standard_normal((30, 2)))
+    with pytest.warns(UserWarning, match='square symmetric table and is taken for points: pass affinity="precomputed"'):
+        kind(3, random_state=0).fit(form(X))
+    if form is not Frame:
+        kind(3, affinity="precomputed", random_state=0).fit(form(X))
+    kind(3, random_state=0).fit(form(X[:, :5]))
+
+
+def test_graphs_of_other_libraries_are_told_what_to_pass(kind: Any, tmp_path: Any) -> None:
+    import networkx as nx
+
+    for foreign in (nx.karate_club_graph(), nx.DiGraph([(0, 1)])):
+        for affinity in ("auto", "precomputed", "nearest_neighbors"):
+            with pytest.raises(
+                TypeError, match=r"X is an object of networkx .*: pass its matrix, nx\.to_scipy_sparse_array\(G\)"
+            ):
+                kind(2, affinity=affinity).fit(foreign)
+    kind(2, random_state=0).fit(nx.to_scipy_sparse_array(nx.karate_club_graph()))
+    for library, cure in (("igraph", "G.get_adjacency_sparse()"), ("anndata", 'adata.obsp["connectivities"]')):
+        unknown = type("Foreign", (), {"__module__": f"{library}.core"})
+        with pytest.raises(TypeError, match=re.escape(cure)):
+            kind(2).fit(unknown())
+        with pytest.raises(TypeError, match=re.escape(cure)):
+            kind(2).fit(type("Own", (unknown,), {})())
+    with pytest.raises(TypeError, match=r"the name of a file: pass corecut\.read_graph\('edges.txt'\)"):
+        kind(2).fit("edges.txt")
+    store = GraphStore.write(Graph.from_matrix(make_sbm(20, 2, 0.5, 0.1, random_state=0)[0]), tmp_path / "g.store")
+    with pytest.raises(TypeError, match=r"X is a GraphStore: pass its graph, store\.graph"):
+        kind(2).fit(store)
 
 
 # --- refusals ------------------------------------------------------------------------------------------------------------
@@ -314,17 +369,52 @@ WRONG: dict[str, tuple[Any, str]] = {
     "check": ("maybe", "check must be one of"),
     "symmetrize": ("sum", "symmetrize must be one of"),
     "random_state": ("lucky", "random_state must be"),
+    "n_clusters": (2.5, "n_clusters must be an integer"),
+    "affinity": ("cosine", "affinity='cosine' is not offered"),
+    "n_neighbors": (1, "n_neighbors=1 joins no two points"),
+    "gamma": (-1, "gamma must be a finite number above 0"),
+    "verbose": ("x", "verbose must be an integer"),
+    "n_components": (0, "n_components must be at least 1"),
+    "degrees": ("many", "degrees must be one of"),
+    "seeding_factor": (0, "seeding_factor must be"),
+    "aggregate": ("yes", "aggregate must be one of"),
+    "regularization": (-1, "regularization must be"),
+    "refine": ("no", "refine must be one of"),
+    "min_cluster_size": (0, "min_cluster_size must be at least 1"),
+    "max_cluster_size": (1.5, "max_cluster_size must be an integer"),
     "coreset_size": (0, "coreset_size must be at least 1"),
 }
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [(kind, name) for kind in ESTIMATORS for name in WRONG if name in kind().get_params()]
-)
-def test_wrong_parameters_are_refused(kind: Any, name: str, blocks: tuple[sp.csr_array, np.ndarray]) -> None:
+class Untouchable:
+    """Data that must not be looked at."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise AssertionError(f"{name} of the data was asked for before the parameters were checked")
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in ESTIMATORS for name in kind().get_params()])
+def test_wrong_parameters_are_refused_before_any_work(kind: Any, name: str) -> None:
     value, words = WRONG[name]
     with pytest.raises((ValueError, TypeError), match=words):
-        kind(4, **{name: value}).fit(blocks[0])
+        kind(**{"n_clusters": 4, name: value}).fit(Untouchable())
+
+
+def test_pivoted_qr_without_its_vectors_is_refused_before_any_work() -> None:
+    for model in (
+        FastSpectralClustering(4, assign_labels="cluster_qr"),
+        CoresetSpectralClustering(4, assign_labels="cluster_qr", n_components=3),
+        CoresetSpectralClustering(4, assign_labels="cluster_qr", eigen_solver="power"),
+    ):
+        with pytest.raises(ValueError, match='"cluster_qr" needs as many components as clusters'):
+            model.fit(Untouchable())
+
+
+def test_no_eigen_solver_is_the_automatic_one(blocks: tuple[sp.csr_array, np.ndarray]) -> None:
+    for kind in (CoresetSpectralClustering, FastSpectralClustering):
+        one, two = (kind(4, eigen_solver=solver, random_state=0).fit(blocks[0]) for solver in (None, "auto"))
+        assert one.eigen_solver_ == two.eigen_solver_
+        np.testing.assert_array_equal(one.labels_, two.labels_)
 
 
 def test_the_callers_arrays_are_not_changed(kind: Any, rng: np.random.Generator) -> None:
@@ -351,7 +441,33 @@ def test_a_pickle_keeps_the_measures_and_drops_the_graph(kind: Any) -> None:
         assert other.get_params() == model.get_params()
         assert not any(isinstance(value, Graph) for value in vars(other).values())
     assert pickle.loads(pickle.dumps(kind(5))).n_clusters == 5
-    assert isinstance(model._graph_to_measure, Graph), "pickling leaves the model itself as it was"
+
+
+@pytest.mark.parametrize("form", ["matrix", "Graph", "dense", "points"])
+def test_what_was_fitted_does_not_change_with_what_comes_after(kind: Any, form: str) -> None:
+    graph, _ = problems.planted_graph(np.random.default_rng(0), [100, 80, 60], degree=20.0)
+    affinity = "precomputed" if form == "dense" else "auto"
+    X = {
+        "matrix": graph,
+        "Graph": Graph.from_matrix(graph),
+        "dense": graph.toarray(),
+        "points": np.random.default_rng(0).random((200, 3)),
+    }[form]
+    model = kind(3, affinity=affinity, random_state=0).fit(X)
+    expected = kind(3, affinity=affinity, random_state=0).fit(X)
+    cut, conductances, confidence = expected.normalized_cut_, expected.conductances_, expected.confidence_
+    model.set_params(n_clusters=20, n_jobs=3, affinity="rbf")
+    model.labels_ = model.labels_.copy()
+    model.labels_[:] = 0
+    if form == "matrix":
+        graph.data[:] = 7.0
+        graph.indices[::2] = 0
+    elif form != "Graph":
+        X[:] = 1.0
+    assert model.normalized_cut_ == cut
+    np.testing.assert_array_equal(model.conductances_, conductances)
+    np.testing.assert_array_equal(model.confidence_, confidence)
+    assert pickle.loads(pickle.dumps(model)).normalized_cut_ == cut
 
 
 def test_a_second_fit_forgets_the_first(kind: Any, blocks: tuple[sp.csr_array, np.ndarray]) -> None:
@@ -365,10 +481,10 @@ def test_a_second_fit_forgets_the_first(kind: Any, blocks: tuple[sp.csr_array, n
 
 
 STAGES = {
-    CoresetSpectralClustering: ["graph", "eigenvectors", "rounding", "repair", "refinement"],
-    FastSpectralClustering: ["graph", "eigenvectors", "rounding"],
-    KernelKMeans: ["graph", "kernel k-means"],
-    CoresetKernelKMeans: ["graph", "coreset", "kernel k-means", "labelling"],
+    CoresetSpectralClustering: ["graph", "eigenvectors", "rounding", "repair", "refinement", "metrics"],
+    FastSpectralClustering: ["graph", "eigenvectors", "rounding", "metrics"],
+    KernelKMeans: ["graph", "kernel k-means", "metrics"],
+    CoresetKernelKMeans: ["graph", "coreset", "kernel k-means", "labelling", "metrics"],
 }
 
 

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 import twins
 from hypothesis import given, strategies as st
 
-from corecut import Graph, KernelView, _core, conductance, kernel_kmeans_cost, modularity, normalized_cut
+from corecut import Graph, KernelView, _core, conductance, kernel_kmeans_cost, label_confidence, modularity, normalized_cut
 from corecut.metrics import squared_distances
 
 
@@ -61,11 +61,42 @@ def test_regularisation_sees_through_crumbs() -> None:
     assert normalized_cut(A, crumb, regularization=1.0) > normalized_cut(A, halves, regularization=1.0)
 
 
-def test_number_of_clusters_is_the_largest_label_plus_one_by_default() -> None:
+def test_only_given_numbers_of_clusters_count_empty_ones() -> None:
     A = problems.random_adjacency(np.random.default_rng(0), 6)
-    assert conductance(A, [0, 0, 2, 2, 2, 0]).shape == (3,)
-    assert conductance(A, [0, 0, 2, 2, 2, 0])[1] == 1.0
+    assert conductance(A, [0, 0, 2, 2, 2, 0]).shape == (2,)
+    assert conductance(A, [0, 0, 2, 2, 2, 0], n_clusters=3)[1] == 1.0
     assert conductance(A, [0, 0, 1, 1, 1, 0], n_clusters=5).tolist()[2:] == [1.0, 1.0, 1.0]
+
+
+class Categorical:
+    """What matters of pandas' type: an array of objects when it is asked for one."""
+
+    def __init__(self, values: list[Any]) -> None:
+        self.values = values
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return np.array(self.values, dtype=object)
+
+
+NAMES: dict[str, Any] = {
+    "multiples": np.array([0, 30, 70, 30, 0, 70]),
+    "huge": np.array([3, 10**15, 2**62, 10**15, 3, 2**62]),
+    "whole floats": [0.0, 1.0, 2.0, 1.0, 0.0, 2.0],
+    "text": ["a", "b", "c", "b", "a", "c"],
+    "bytes": [b"a", b"b", b"c", b"b", b"a", b"c"],
+    "objects": np.array(["a", "b", "c", "b", "a", "c"], dtype=object),
+    "categories": Categorical(["a", "b", "c", "b", "a", "c"]),
+    "numbers as objects": Categorical([1, 5, 9, 5, 1, 9]),
+    "unsigned": np.array([1, 5, 9, 5, 1, 9], dtype=np.uint8),
+}
+
+
+@pytest.mark.parametrize("what", NAMES)
+def test_the_names_of_clusters_do_not_matter(what: str) -> None:
+    A = problems.random_adjacency(np.random.default_rng(1), 6)
+    numbers = [0, 1, 2, 1, 0, 2]
+    for metric in (conductance, normalized_cut, modularity, kernel_kmeans_cost, label_confidence):
+        np.testing.assert_array_equal(metric(A, NAMES[what]), metric(A, numbers))
 
 
 def test_empty_and_edgeless_clusters_do_not_flatter() -> None:
@@ -230,9 +261,11 @@ def test_nearest_centres_cost_no_more_than_any_assignment(problem: problems.Prob
         ([0, 1], ValueError, r"labels must be one label per node: expected shape \(3,\), got \(2,\)"),
         ([[0, 1, 0]], ValueError, "one label per node"),
         ([0, -1, 0], ValueError, "labels must not be negative, got -1 at node 1"),
-        ([0.0, 1.0, 0.0], TypeError, "labels must be integers"),
-        (["a", "b", "a"], TypeError, "labels must be integers"),
-        ([0, 10**6, 0], ValueError, "without large gaps"),
+        ([0.0, 1.5, 0.0], ValueError, "labels must be whole numbers or text"),
+        ([0.0, np.nan, 0.0], ValueError, "labels must be whole numbers or text without gaps, got nan"),
+        (["a", None, "a"], ValueError, "must not have gaps: node 1 has the label None"),
+        (np.array(["a", 1, "a"], dtype=object), TypeError, "must be all numbers or all text"),
+        ([0j, 1j, 0j], TypeError, "labels must be integers, text or categories"),
     ],
 )
 def test_wrong_labels_are_refused(labels: Any, error: type[Exception], words: str) -> None:

@@ -60,17 +60,23 @@ def test_another_metric() -> None:
     np.testing.assert_array_equal(cosine.adjacency.toarray(), euclidean.adjacency.toarray())
 
 
-@pytest.mark.parametrize(("n", "expected"), [(1, 1), (2, 1), (8, 7), (11, 10), (12, 10), (148, 10), (149, 11), (10**6, 28)])
+@pytest.mark.parametrize(("n", "expected"), [(1, 1), (2, 2), (3, 2), (8, 7), (12, 10), (148, 10), (149, 11), (10**6, 28)])
 def test_auto_is_twice_the_logarithm(n: int, expected: int) -> None:
     assert auto_neighbors(n) == expected
 
 
-@pytest.mark.parametrize("n", [1, 2, 8, 300])
+@pytest.mark.parametrize("n", [2, 8, 300])
 def test_auto_counts_the_point_itself(n: int) -> None:
     graph = neighbor_graph(points(max(n, 3))[:n])
     assert np.all(graph.diagonal == 1)
     expected = neighbor_graph(points(max(n, 3))[:n], n_neighbors=auto_neighbors(n))
     np.testing.assert_array_equal(graph.adjacency.toarray(), expected.adjacency.toarray())
+
+
+def test_one_neighbour_is_none() -> None:
+    with pytest.raises(ValueError, match=r"n_neighbors=1 joins no two points.* ask for 2 or more"):
+        neighbor_graph(points(20), n_neighbors=1)
+    assert neighbor_graph(points(20), n_neighbors=2).n_entries > 20
 
 
 def test_threads_do_not_change_the_graph() -> None:

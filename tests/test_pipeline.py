@@ -24,7 +24,7 @@ from corecut import (
     steps,
 )
 from corecut._progress import Stages
-from corecut.induced import CoresetGraph
+from corecut.coreset_graphs import CoresetGraph
 from corecut.pipeline import Clustering, cluster_graph, partition_by_coreset
 from corecut.settings import Settings, resolve
 

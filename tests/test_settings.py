@@ -240,12 +240,41 @@ def test_a_graph_without_edges() -> None:
         ({"refine": "yes"}, "refine must be one of"),
         ({"shift": -1.0}, "shift must be a finite number not below 0"),
         ({"n_components": 0}, "n_components must be at least 1"),
+        ({"regularization": -0.1}, "regularization must be a finite number not below 0"),
+        ({"regularization": "some"}, "regularization must be a number"),
+        ({"aggregate": 1}, "aggregate must be one of"),
+        ({"coreset_size": 1.5}, "coreset_size must be a count, a fraction"),
+        ({"coreset_size": 0}, "coreset_size must be at least 1"),
+        ({"min_cluster_size": 0}, "min_cluster_size must be at least 1"),
+        ({"max_cluster_size": 2.5}, "max_cluster_size must be an integer"),
+        ({"n_init": 0}, "n_init must be at least 1"),
+        ({"n_jobs": 0}, "n_jobs must not be 0"),
     ],
 )
-def test_wrong_values_are_refused_whether_or_not_their_stage_runs(setting: dict[str, Any], words: str) -> None:
-    for graph in (graph_of(100, 4.0), graph_of(200_000, 400.0)):
-        with pytest.raises(ValueError, match=words):
-            chosen(graph, **setting)
+def test_wrong_values_are_refused_before_there_is_a_graph(setting: dict[str, Any], words: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=words):
+        Settings(3, **setting)
+
+
+CORESET_OPTIONS = {
+    "shift": 0.7,
+    "seeding_factor": 3.0,
+    "sampler": "tree",
+    "importance": "cluster",
+    "degrees": "weights",
+    "candidates": "all",
+}
+
+
+@pytest.mark.parametrize("name", CORESET_OPTIONS)
+def test_options_of_a_coreset_are_refused_where_none_is_drawn(name: str) -> None:
+    setting = {name: CORESET_OPTIONS[name]}
+    with pytest.raises(ValueError, match=rf"{name}=.* has no effect: all 100 nodes .* coreset_size= to less than 100"):
+        chosen(graph_of(100, 40.0), aggregate=False, **setting)
+    with pytest.raises(ValueError, match=rf"{name}=.* has no effect: the graph is aggregated .* aggregate=False and coreset_"):
+        chosen(graph_of(50_000, 10.0), **setting)
+    chosen(graph_of(1000, 90.0), coreset_size=500, **setting)  # here it has one
+    chosen(graph_of(200_000, 400.0), **setting)
 
 
 def test_the_sentence_says_what_was_chosen() -> None:

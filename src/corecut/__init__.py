@@ -1,28 +1,28 @@
 """Coreset spectral clustering of large graphs and kernels.
 
-    Graph -> KernelView -> Seeds -> Coreset -> CoresetGraph -> partition of the coreset -> labels of every node -> metrics
+    Graph -> (aggregation) -> KernelView -> Seeds -> Coreset -> CoresetGraph -> partition of the coreset
+          -> labels of every node -> refined labels -> metrics
 
-One module per arrow; `pipeline` reads as the algorithm from top to bottom, and `CoresetSpectralClustering` is it as a
-scikit-learn estimator. Names are loaded on first use, so that `import corecut` is quick.
+A small graph, and a quotient that is small, goes to the spectral step as it is, without a coreset. One module per arrow;
+`pipeline` reads as the algorithm from top to bottom, and `CoresetSpectralClustering` is it as a scikit-learn estimator. Names
+are loaded on first use, so that `import corecut` is quick.
 """
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 _MODULE_OF = {
     "Coreset": "coreset",
-    "CoresetGraph": "induced",
+    "CoresetGraph": "coreset_graphs",
     "CoresetKernelKMeans": "baselines",
     "CoresetSpectralClustering": "estimators",
     "FastSpectralClustering": "baselines",
     "Graph": "graph",
     "GraphStore": "store",
     "KernelKMeans": "baselines",
-    "KernelKMeansResult": "kernel_kmeans",
+    "KernelKMeansResult": "lloyd",
     "KernelView": "kernel",
     "Labelling": "labelling",
     "Seeds": "sampling",
@@ -32,9 +32,9 @@ _MODULE_OF = {
     "build_coreset": "coreset",
     "callable_graph": "neighbors",
     "conductance": "metrics",
-    "coreset_graph": "induced",
-    "coreset_kernel_kmeans": "kernel_kmeans",
-    "kernel_kmeans": "kernel_kmeans",
+    "coreset_graph": "coreset_graphs",
+    "coreset_kernel_kmeans": "lloyd",
+    "kernel_kmeans": "lloyd",
     "kernel_kmeans_cost": "metrics",
     "label_confidence": "confidence",
     "label_nodes": "labelling",
@@ -64,17 +64,17 @@ if TYPE_CHECKING:
     )
     from corecut.confidence import label_confidence as label_confidence
     from corecut.coreset import Coreset as Coreset, build_coreset as build_coreset
+    from corecut.coreset_graphs import CoresetGraph as CoresetGraph, coreset_graph as coreset_graph
     from corecut.datasets import make_degree_corrected_sbm as make_degree_corrected_sbm, make_sbm as make_sbm
     from corecut.estimators import CoresetSpectralClustering as CoresetSpectralClustering
     from corecut.graph import Graph as Graph
-    from corecut.induced import CoresetGraph as CoresetGraph, coreset_graph as coreset_graph
     from corecut.kernel import KernelView as KernelView
-    from corecut.kernel_kmeans import (
+    from corecut.labelling import Labelling as Labelling, label_nodes as label_nodes
+    from corecut.lloyd import (
         KernelKMeansResult as KernelKMeansResult,
         coreset_kernel_kmeans as coreset_kernel_kmeans,
         kernel_kmeans as kernel_kmeans,
     )
-    from corecut.labelling import Labelling as Labelling, label_nodes as label_nodes
     from corecut.metrics import (
         conductance as conductance,
         kernel_kmeans_cost as kernel_kmeans_cost,
@@ -98,18 +98,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*__all__, "__version__"])
-
-
-class _Package(ModuleType):
-    """The package, where a public name wins over a module of the same name.
-
-    `kernel_kmeans` is a function and the module that holds it. Importing a module binds it in its package, which would
-    hide the function from then on.
-    """
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _MODULE_OF and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

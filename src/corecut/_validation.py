@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from corecut._typing import FloatArray, IntArray, LabelArray
+from corecut._typing import AnyArray, FloatArray, IntArray, LabelArray
 
 
 def check_count(value: Any, name: str, *, minimum: int = 1, maximum: int | None = None) -> int:
@@ -67,6 +67,72 @@ def check_labels(labels: Any, n_nodes: int, *, name: str = "labels", n_clusters:
     if n_clusters is not None and check_count(n_clusters, "n_clusters") <= high:
         raise ValueError(f"n_clusters={n_clusters} is below the largest label plus one, {high + 1}")
     return np.ascontiguousarray(array, dtype=np.int32), high + 1 if n_clusters is None else n_clusters
+
+
+def compact_labels(labels: Any, n_nodes: int, *, name: str = "labels", n_clusters: int | None = None) -> tuple[LabelArray, int]:
+    """Return any labels as int32 in 0..k-1 with k, the number of distinct ones.
+
+    Integers of any size, whole floats, text and categories are numbered in sorted order. With `n_clusters` the labels are
+    the numbers 0..n_clusters-1, of which some may not occur.
+    """
+    if n_clusters is not None:
+        return check_labels(labels, n_nodes, name=name, n_clusters=n_clusters)
+    array = np.asarray(labels)
+    if array.ndim != 1 or array.shape[0] != n_nodes:
+        raise ValueError(f"{name} must be one label per node: expected shape ({n_nodes},), got {array.shape}")
+    if array.dtype.kind == "O":
+        array = _plain_labels(array, name)
+    if array.dtype.kind == "f":
+        if not np.isfinite(array).all() or (array != np.floor(array)).any():
+            raise ValueError(f"{name} must be whole numbers or text without gaps, got {array[array != np.floor(array)][0]}")
+    elif array.dtype.kind not in "iubUST":
+        raise TypeError(f"{name} must be integers, text or categories, got dtype {array.dtype}")
+    if array.dtype.kind in "if" and array.size and array.min() < 0:
+        raise ValueError(
+            f"{name} must not be negative, got {array.min():g} at node {int(array.argmin())}: a negative label means none; "
+            "leave such nodes out, or give them a label"
+        )
+    kinds, numbers = np.unique(array, return_inverse=True)
+    return np.ascontiguousarray(numbers, dtype=np.int32), kinds.size
+
+
+def _plain_labels(array: AnyArray, name: str) -> AnyArray:
+    """Return labels that are Python objects as numbers or text, whichever they all are."""
+    values = array.tolist()
+    # Python's, NumPy's and pandas' words for no value; the last one refuses to be compared.
+    gaps = ("None", "nan", "NaT", "<NA>")
+    missing = next((i for i, value in enumerate(values) if not isinstance(value, str) and str(value) in gaps), None)
+    if missing is not None:
+        raise ValueError(f"{name} must not have gaps: node {missing} has the label {values[missing]!r}")
+    if all(isinstance(value, str) for value in values):
+        return np.array(values, dtype=np.str_)
+    if all(isinstance(value, numbers.Real) for value in values):
+        return np.array(values)
+    raise TypeError(f"{name} must be all numbers or all text, got {type(values[0]).__name__} and other types")
+
+
+# What to pass instead of another library's graph.
+_FOREIGN = {
+    "networkx": "nx.to_scipy_sparse_array(G)",
+    "igraph": "G.get_adjacency_sparse()",
+    "anndata": 'adata.obsp["connectivities"]',
+    "torch_geometric": "torch_geometric.utils.to_scipy_sparse_matrix(data.edge_index)",
+    "graph_tool": "graph_tool.spectral.adjacency(g)",
+    "networkit": "networkit.algebraic.adjacencyMatrix(G)",
+    "dgl": 'g.adj_external(scipy_fmt="csr")',
+}
+
+
+def check_matrix_like(X: Any) -> None:
+    """Refuse graphs of other libraries, file names and stores, and say what to pass instead."""
+    kind = type(X)
+    for library in (base.__module__.partition(".")[0] for base in kind.__mro__):
+        if library in _FOREIGN:
+            raise TypeError(f"X is an object of {library} ({kind.__name__}): pass its matrix, {_FOREIGN[library]}")
+    if isinstance(X, str | bytes | os.PathLike):
+        raise TypeError(f"X is the name of a file: pass corecut.read_graph({X!r})")
+    if kind.__module__ == "corecut.store":
+        raise TypeError(f"X is a {kind.__name__}: pass its graph, store.graph")
 
 
 def check_weights(weights: Any, n_nodes: int, *, name: str = "weights") -> FloatArray:

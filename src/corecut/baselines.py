@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
 from corecut._progress import Stages
 from corecut._random import as_generator
 from corecut._typing import RandomState
-from corecut._validation import check_n_clusters
-from corecut.clusterer import Affinity, GraphClusterer
+from corecut._validation import check_count, check_n_clusters, check_option, check_real
+from corecut.advice import advise
+from corecut.clusterer import Affinity, GraphClusterer, check_components
 from corecut.coreset import Importance, build_coreset
 from corecut.graph import Check, Symmetrize
 from corecut.kernel import KernelView
-from corecut.kernel_kmeans import coreset_kernel_kmeans, kernel_kmeans
 from corecut.labelling import Candidates, label_nodes
+from corecut.lloyd import coreset_kernel_kmeans, kernel_kmeans
 from corecut.placement import place_isolated
 from corecut.sampling import Sampler
-from corecut.settings import coreset_size_for
+from corecut.settings import Settings, coreset_size_for
 from corecut.spectral import AssignLabels, EigenSolver, choose_solver, round_embedding, spectral_embedding
 
 
@@ -30,9 +31,10 @@ class FastSpectralClustering(GraphClusterer):
     n_clusters, affinity, n_neighbors, gamma, n_components, assign_labels, symmetrize, check, random_state, n_jobs, verbose
         As in :class:`CoresetSpectralClustering`.
     eigen_solver
-        "power" (the default: ⌈log₂k⌉ vectors), "subspace" or "arpack".
+        "power" (the default: ⌈log₂k⌉ vectors), "subspace", "arpack", or "auto" (None is the same): "subspace", but "power"
+        from 32 clusters on.
     n_init
-        Number of k-means runs.
+        Number of k-means runs; `assign_labels="cluster_qr"` makes none.
 
     Attributes
     ----------
@@ -55,7 +57,7 @@ class FastSpectralClustering(GraphClusterer):
         affinity: Affinity = "auto",
         n_neighbors: int | Literal["auto"] = "auto",
         gamma: float = 1.0,
-        eigen_solver: EigenSolver = "power",
+        eigen_solver: EigenSolver | None = "power",
         n_components: int | None = None,
         assign_labels: AssignLabels = "kmeans",
         n_init: int = 3,
@@ -81,13 +83,16 @@ class FastSpectralClustering(GraphClusterer):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster a graph or points; see :meth:`CoresetSpectralClustering.fit`."""
+        self.check_parameters()
         with Stages(4, verbose=self.verbose, description="corecut") as stage:
             graph = self._graph(X, stage)
             k = check_n_clusters(self.n_clusters, graph.n_nodes)
             if graph.isolated.all():
                 raise ValueError("the graph has no edges: there is nothing to cluster by")
+            if self.assign_labels == "cluster_qr" and self.n_init != 3:
+                advise(f'n_init={self.n_init} has no effect with assign_labels="cluster_qr", which has no random start')
             generator = as_generator(self.random_state)
-            self.eigen_solver_ = choose_solver(self.eigen_solver, k)
+            self.eigen_solver_ = choose_solver("auto" if self.eigen_solver is None else self.eigen_solver, k)
             with stage("eigenvectors"):
                 self.embedding_ = spectral_embedding(
                     graph,
@@ -107,8 +112,32 @@ class FastSpectralClustering(GraphClusterer):
                     random_state=generator,
                     n_jobs=self.n_jobs,
                 )
-            self._fitted(graph, place_isolated(graph, labels, k), stage)
+            self._fitted(graph, place_isolated(graph, labels, k), stage, given=X)
         return self
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that no input could make right; `fit` does so before it looks at `X`."""
+        super().check_parameters()
+        if self.eigen_solver is not None:
+            check_option(self.eigen_solver, "eigen_solver", get_args(EigenSolver))
+        check_option(self.assign_labels, "assign_labels", get_args(AssignLabels))
+        if self.n_components is not None:
+            check_count(self.n_components, "n_components")
+        check_count(self.n_init, "n_init")
+        check_components(self.n_clusters, self.n_components, solver=self.eigen_solver, assign_labels=self.assign_labels)
+
+
+def check_descent(n_init: Any, max_iter: Any, tol: Any) -> None:
+    """Check how often Lloyd's algorithm is to begin, and when it ends."""
+    check_count(n_init, "n_init")
+    check_count(max_iter, "max_iter")
+    check_real(tol, "tol")
+
+
+def check_shift(shift: Any) -> None:
+    """Check the shift of a kernel."""
+    if not (isinstance(shift, str) and shift == "auto"):
+        check_real(shift, "shift")
 
 
 class KernelKMeans(GraphClusterer):
@@ -173,6 +202,7 @@ class KernelKMeans(GraphClusterer):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster a graph or points; see :meth:`CoresetSpectralClustering.fit`."""
+        self.check_parameters()
         with Stages(3, verbose=self.verbose, description="corecut") as stage:
             graph = self._graph(X, stage)
             k = check_n_clusters(self.n_clusters, graph.n_nodes)
@@ -188,11 +218,18 @@ class KernelKMeans(GraphClusterer):
                     random_state=self.random_state,
                     n_jobs=self.n_jobs,
                 )
-            self._fitted(graph, place_isolated(graph, found.labels, k), stage)
+            self._fitted(graph, place_isolated(graph, found.labels, k), stage, given=X)
         self.cost_ = found.cost
         self.n_iter_ = found.n_iter
         self.shift_ = kernel.shift
         return self
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that no input could make right; `fit` does so before it looks at `X`."""
+        super().check_parameters()
+        check_shift(self.shift)
+        check_option(self.sampler, "sampler", get_args(Sampler))
+        check_descent(self.n_init, self.max_iter, self.tol)
 
 
 class CoresetKernelKMeans(GraphClusterer):
@@ -268,13 +305,15 @@ shift_, timings_, n_features_in_
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster a graph or points; see :meth:`CoresetSpectralClustering.fit`."""
+        self.check_parameters()
         with Stages(5, verbose=self.verbose, description="corecut") as stage:
             graph = self._graph(X, stage)
             k = check_n_clusters(self.n_clusters, graph.n_nodes)
             generator = as_generator(self.random_state)
             kernel = KernelView.from_graph(graph, shift=self.shift)
+            self.coreset_size_ = coreset_size_for(graph, k, self.coreset_size)
+            self._refuse_idle_options(int(np.count_nonzero(graph.degrees)))
             with stage("coreset"):
-                self.coreset_size_ = coreset_size_for(graph, k, self.coreset_size)
                 coreset = build_coreset(
                     kernel,
                     k,
@@ -300,7 +339,7 @@ shift_, timings_, n_features_in_
                 labelling = label_nodes(
                     kernel, coreset, found.labels, n_clusters=k, candidates=self.candidates, n_jobs=self.n_jobs
                 )
-            self._fitted(graph, place_isolated(graph, labelling.labels, k), stage)
+            self._fitted(graph, place_isolated(graph, labelling.labels, k), stage, given=X)
         self.coreset_indices_ = coreset.indices
         self.coreset_weights_ = coreset.weights
         self.coreset_labels_ = found.labels
@@ -308,3 +347,24 @@ shift_, timings_, n_features_in_
         self.n_untouched_ = labelling.n_untouched
         self.shift_ = kernel.shift
         return self
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that no input could make right; `fit` does so before it looks at `X`."""
+        super().check_parameters()
+        self._settings()
+        check_descent(self.n_init, self.max_iter, self.tol)
+
+    def _settings(self) -> Settings:
+        names = ("n_clusters", "coreset_size", "shift", "seeding_factor", "sampler", "importance", "candidates")
+        return Settings(**{name: getattr(self, name) for name in names})
+
+    def _refuse_idle_options(self, nodes: int) -> None:
+        """Refuse options for drawing a coreset where all nodes are taken. The shift and `candidates` still count."""
+        if self.coreset_size_ < nodes:
+            return
+        for name, default in {"seeding_factor": 2.0, "sampler": "naive", "importance": "seeds"}.items():
+            if getattr(self, name) != default:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} has no effect: all {nodes:,} nodes are used and no coreset is drawn; "
+                    f"set coreset_size= to less than {nodes:,}"
+                )

@@ -22,6 +22,7 @@ from corecut.commands.demo import demo
 from corecut.commands.evaluate import evaluate
 from corecut.commands.experiment import experiment
 from corecut.commands.info import info
+from corecut.commands.words import in_options
 
 
 class _Commands(TyperGroup):
@@ -38,7 +39,7 @@ class _Commands(TyperGroup):
             except MemoryError as error:
                 _fail(f"there is not enough memory ({error})" if str(error) else "there is not enough memory")
             except (ValueError, TypeError, OSError) as error:
-                _fail(str(error) or type(error).__name__)
+                _fail(in_options(str(error)) or type(error).__name__)
 
 
 app = typer.Typer(
@@ -70,7 +71,7 @@ def _fail(message: str) -> None:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"corecut: warning: {message}", file=sys.stderr)
+    print(f"corecut: warning: {in_options(str(message))}", file=sys.stderr)
 
 
 def _show_version(wanted: bool) -> None:

@@ -4,7 +4,8 @@
 
 the share of a node's edge weight (its loop apart) that speaks for its cluster more than for the next one: 1 for a node inside,
 0 for one on the border or without edges. When several draws were made, it is multiplied by the share of draws that agree on
-the node, each draw's clusters being matched to those of the final partition by largest overlap.
+the node with the best one, each draw's clusters being matched to the best one's by largest overlap. Draws are compared as they
+were made, on the quotient where there is one and before the best of them was refined to the final partition.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import scipy.sparse as sp
 
 from corecut import _core
 from corecut._typing import FloatArray, LabelArray
-from corecut._validation import check_labels, thread_count
-from corecut.graph import as_graph
+from corecut._validation import compact_labels, thread_count
+from corecut.graph import Graph, as_graph
+from corecut.metrics import cluster_sums, conductances_of
 
 
 def label_confidence(graph: Any, labels: Any, *, n_jobs: int | None = None) -> FloatArray:
@@ -33,9 +35,22 @@ def label_confidence(graph: Any, labels: Any, *, n_jobs: int | None = None) -> F
     array([1., 0., 0., 1.])
     """
     checked = as_graph(graph, n_jobs=n_jobs)
-    partition, k = check_labels(labels, checked.n_nodes)
-    own, other = _core.cluster_margins(checked.matrix, partition, k, thread_count(n_jobs))
-    weight = checked.degrees - (0.0 if checked.diagonal is None else checked.diagonal)
+    partition, k = compact_labels(labels, checked.n_nodes)
+    return _margins(checked, *_core.cluster_margins(checked.matrix, partition, k, thread_count(n_jobs)))
+
+
+def partition_measures(
+    graph: Graph, labels: LabelArray, n_clusters: int, *, n_jobs: int | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return the conductance of every cluster and the margin of every node from one pass over the edges."""
+    own, other = _core.cluster_margins(graph.matrix, labels, n_clusters, thread_count(n_jobs))
+    within = own if graph.diagonal is None else own + graph.diagonal
+    association, volume = cluster_sums(labels, within, n_clusters), cluster_sums(labels, graph.degrees, n_clusters)
+    return conductances_of(association, volume), _margins(graph, own, other)
+
+
+def _margins(graph: Graph, own: FloatArray, other: FloatArray) -> FloatArray:
+    weight = graph.degrees - (0.0 if graph.diagonal is None else graph.diagonal)
     return np.clip(np.divide(own - other, weight, out=np.zeros_like(own), where=weight > 0), 0.0, 1.0)
 
 

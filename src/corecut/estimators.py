@@ -9,15 +9,16 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 
 from corecut._progress import Stages
-from corecut._typing import FloatArray, RandomState
-from corecut.clusterer import Affinity, GraphClusterer
+from corecut._typing import RandomState
+from corecut.advice import advise
+from corecut.clusterer import Affinity, GraphClusterer, check_components
 from corecut.coreset import Importance
+from corecut.coreset_graphs import Degrees
 from corecut.graph import Check, Symmetrize
-from corecut.induced import Degrees
 from corecut.labelling import Candidates
 from corecut.pipeline import cluster_graph
 from corecut.sampling import Sampler
-from corecut.settings import Settings
+from corecut.settings import Choices, Settings, idle_coreset_options
 from corecut.spectral import AssignLabels, EigenSolver
 
 
@@ -26,7 +27,9 @@ class CoresetSpectralClustering(GraphClusterer):
 
     Finds k clusters of small normalised cut Σ_j cut_j/vol_j: samples a coreset of the nodes in the kernel space where that
     cut is a k-means cost, clusters the coreset's graph by its eigenvectors, and labels every node by the nearest of the
-    centres this implies (Jourdan, Schwartzman, Macgregor and Sun, ICLR 2025).
+    centres this implies (Jourdan, Schwartzman, Macgregor and Sun, ICLR 2025). By default most graphs are aggregated first:
+    the eigenvectors are then those of their quotient graph, and no coreset is drawn where that is small. The result is
+    refined node by node.
 
     Parameters
     ----------
@@ -35,22 +38,25 @@ class CoresetSpectralClustering(GraphClusterer):
     affinity
         What `X` is: "precomputed" (a graph), "nearest_neighbors" or "rbf" (points), "precomputed_nearest_neighbors" (sparse
         distances), or a function of two points. "auto" takes a :class:`Graph` or a square sparse matrix for a graph and
-        anything else for points.
+        anything else for points; a square symmetric array, frame or list draws a warning.
     n_neighbors
-        Neighbours of each point, itself included; "auto" lets it grow slowly with the number of points.
+        Neighbours of each point, itself included, so at least 2; "auto" lets it grow slowly with the number of points.
     gamma
         Coefficient of the "rbf" affinity.
     coreset_size
-        Number of draws, a fraction of the nodes, or "auto": at least 20 per cluster, an induced mean degree of 20, and all
-        nodes of a small graph.
+        Number of draws, a fraction of the nodes, or "auto": all nodes of a graph of up to 3,000; otherwise 20 draws per
+        cluster, at least 1,500, and enough for an induced mean degree of 20. A quotient graph of up to 100,000 nodes is
+        taken whole.
     aggregate
-        Gather the nodes of a sparse graph into small groups first and work on the quotient graph. "auto" does so where a
-        coreset would keep too few of the edges.
+        Gather the nodes into small groups first and work on the quotient graph. "auto" does so, unless `coreset_size` is
+        given, on graphs of more than 3,000 nodes that are sparse (fewer than 100 entries per node) or have up to ten million
+        entries; and wherever the coreset's graph would fall into pieces.
     regularization
         τ in units of the mean degree: every node gets τ more degree, tied to all nodes alike, so that cutting off crumbs does
         not pay. "auto": 0.1 on sparse graphs (less for tiny clusters), 0 on dense ones and without refinement.
     shift
-        σ of the kernel D⁻¹AD⁻¹ + σD⁻¹; "auto" supplies the self-similarity that a graph without self-loops lacks.
+        σ of the kernel D⁻¹AD⁻¹ + σD⁻¹; "auto" supplies the self-similarity that a graph without self-loops lacks. Seeding,
+        sensitivities and the coreset's graph see it. Labelling does so under `candidates="all"` only.
     seeding_factor
         ⌈f·k⌉ D² draws are made before the coreset is sampled.
     sampler
@@ -62,21 +68,22 @@ class CoresetSpectralClustering(GraphClusterer):
         Degrees of the coreset's graph: its "rows" sums, or the "weights" that the theorem needs.
     eigen_solver
         "arpack" (exact), "subspace", "power" (the paper's fast method) or "auto": "subspace", but "power" on a coreset's graph
-        from 32 clusters on.
+        from 32 clusters on. None, scikit-learn's default, is "auto".
     n_components
         Number of vectors of the embedding; None for what the solver takes by itself.
     assign_labels
         "kmeans" or "cluster_qr".
     n_init
-        Number of draws, of which the one with the lowest objective on the whole graph is kept; "auto" makes 4 on a small
-        graph or quotient.
+        Number of draws, of which the one with the lowest objective on the whole graph is kept; "auto" makes 8 where the graph
+        or its quotient has up to 100,000 entries and the result is refined, otherwise 1.
     candidates
         Centres a node may be labelled by: those it has "touched", or "all" (the paper).
     refine
         Split and merge clusters that k-means mixed up and move single nodes while the objective falls.
     min_cluster_size, max_cluster_size
-        Bounds on the number of nodes of a cluster that refinement keeps. By default a sparse graph's clusters are kept from
-        growing beyond 20 % of the nodes, or twice the mean where that is more.
+        Bounds on the number of nodes of a cluster; they need `refine=True`. Repair splits clusters above the largest size, and
+        no node moves across a bound, but a cluster that none of this mends can stay outside. By default repair and refinement
+        keep the clusters of a sparse graph from growing beyond 20 % of the nodes, or twice the mean where that is more.
     symmetrize
         What to do with a directed graph: None refuses it; "mean", "max" and "min" say how to merge both directions.
     check
@@ -93,23 +100,36 @@ class CoresetSpectralClustering(GraphClusterer):
     labels_
         Cluster of every node, 0..k-1.
     coreset_indices_, coreset_weights_, coreset_labels_
-        The coreset and its partition; of the quotient graph's groups where the graph was aggregated.
+        The coreset and its partition; of the quotient graph's groups where the graph was aggregated. All nodes (or groups)
+        where no coreset was drawn.
     embedding_
         Coordinates of the coreset's nodes (or groups).
     normalized_cut_, conductances_
-        Mean conductance of the clusters, and each one's.
+        Mean conductance of the clusters, and each one's, as they were at the end of `fit`.
     confidence_
-        How sure each label is: the margin between a node's own cluster and the next one, times the share of draws that agree.
+        How sure each label is: the margin between a node's own cluster and the next one, times the share of draws that agree
+        with the best one.
     n_untouched_
         Number of nodes without a neighbour in the coreset.
     n_levels_
         Number of levels of aggregation, 0 without.
     coreset_size_, aggregate_, regularization_, shift_, eigen_solver_, n_init_, max_cluster_size_
-        What "auto" came to.
+        What "auto" came to. The shift is 0 where no coreset was drawn, because eigenvectors do not depend on it; there is no
+        largest cluster size without refinement.
     timings_
         Seconds of each stage.
     n_features_in_
         Number of features of the points, or of nodes of the graph.
+
+    Notes
+    -----
+    Parameters are checked before `X` is looked at. Those that would have no effect are refused, or draw a warning where that
+    is known only later: options of a coreset where none is drawn, options of another affinity. The measures of a matrix or of
+    points are taken at the end of `fit`, one pass over the edges. A :class:`Graph` must not be changed; it is measured when a
+    measure is first asked for, so that a fit through a coreset does not read every edge.
+
+    Multiplying all weights by a power of two gives the same labels. Another factor changes the rounding of sums, and with it
+    possibly which of two equally good moves comes first.
 
     Examples
     --------
@@ -137,7 +157,7 @@ class CoresetSpectralClustering(GraphClusterer):
         sampler: Sampler = "rejection",
         importance: Importance = "seeds",
         degrees: Degrees = "rows",
-        eigen_solver: EigenSolver = "auto",
+        eigen_solver: EigenSolver | None = "auto",
         n_components: int | None = None,
         assign_labels: AssignLabels = "kmeans",
         n_init: int | Literal["auto"] = "auto",
@@ -191,12 +211,14 @@ class CoresetSpectralClustering(GraphClusterer):
         -------
         self
         """
+        self.check_parameters()
         with Stages(None, verbose=self.verbose, description="corecut") as stage:
             graph = self._graph(X, stage)
-            settings = Settings(**{name: getattr(self, name) for name in Settings.__dataclass_fields__})
-            found = cluster_graph(graph, settings, random_state=self.random_state, stage=stage)
-            self._fitted(graph, found.labels, stage)
+            found = cluster_graph(graph, self._settings(), random_state=self.random_state, stage=stage)
+            self._fitted(graph, found.labels, stage, given=X)
         sample, choices = found.sample, found.choices
+        if sample.coreset.n_draws == 0:
+            self._tell_of_idle_options(choices)
         self.coreset_indices_ = sample.coreset.indices
         self.coreset_weights_ = sample.coreset.weights
         self.coreset_labels_ = sample.labels
@@ -206,15 +228,31 @@ class CoresetSpectralClustering(GraphClusterer):
         self.coreset_size_ = sample.coreset.n_draws or sample.coreset.size
         self.aggregate_ = choices.aggregate
         self.regularization_ = choices.regularization
-        self.max_cluster_size_ = choices.max_cluster_size
+        self.max_cluster_size_ = choices.max_cluster_size if self.refine else None
         self.shift_ = sample.shift
         self.eigen_solver_ = sample.eigen_solver
         self.n_init_ = found.n_draws
         self._agreement = found.agreement
         return self
 
-    @property
-    def confidence_(self) -> FloatArray:
-        """How sure each label is, between 0 and 1; see :mod:`corecut.confidence`."""
-        margin = super().confidence_
-        return margin if self._agreement is None else margin * self._agreement
+    def check_parameters(self) -> None:
+        """Refuse parameters that no input could make right; `fit` does so before it looks at `X`."""
+        super().check_parameters()
+        settings = self._settings()
+        check_components(
+            settings.n_clusters, settings.n_components, solver=settings.eigen_solver, assign_labels=settings.assign_labels
+        )
+
+    def _settings(self) -> Settings:
+        """Return the parameters that say how to cluster. scikit-learn's None for `eigen_solver` is "auto" here."""
+        values = {name: getattr(self, name) for name in Settings.__dataclass_fields__}
+        return Settings(**values | {"eigen_solver": "auto" if self.eigen_solver is None else self.eigen_solver})
+
+    def _tell_of_idle_options(self, choices: Choices) -> None:
+        """Tell the user of options for a coreset, where it was found on the way that none is drawn."""
+        idle = idle_coreset_options(choices.asked)
+        if idle:
+            advise(
+                f"{' and '.join(idle)} had no effect: the quotient graph is small and no coreset of it was drawn; "
+                "set aggregate=False and coreset_size= to draw one"
+            )

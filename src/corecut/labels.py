@@ -70,10 +70,22 @@ def write_labels(path: str | Path, labels: AnyArray, node_ids: AnyArray | None =
                     _each_batch(writer.write_batch, labels, node_ids)
 
 
-def read_labels(path: str | Path) -> tuple[AnyArray | None, IntArray]:
+class LabelColumnError(ValueError):
+    """A file has several columns that may hold the labels, or not the one that was named."""
+
+
+def read_labels(path: str | Path, *, column: str | None = None) -> tuple[AnyArray | None, IntArray]:
     """Return the ids (None when the file has none) and the labels of a labels file.
 
     Labels that are not integers are numbered in the order of their names; negative ones mean "no label" and become -1.
+
+    Parameters
+    ----------
+    path
+        The file.
+    column
+        The column of the labels, by name or by number from 0. None for the one beside the ids, or the one that is called like
+        labels; a file that leaves a choice is refused.
     """
     file = Path(path)
     if not file.is_file():
@@ -81,17 +93,19 @@ def read_labels(path: str | Path) -> tuple[AnyArray | None, IntArray]:
     ending = ending_of(file)
     try:
         if ending == ".npy":
+            if column is not None:
+                raise LabelColumnError(f"{file} is a plain array and has no columns to choose from")
             labels = np.load(file, allow_pickle=False)
             if labels.ndim != 1:
                 raise GraphFileError(f"{file}: holds an array of shape {labels.shape}, expected one label per node")
             return None, _as_labels(labels)
         if ending == ".parquet":
             table = pq.read_table(file)
-            columns = [_plain(table[name]) for name in _pick(table.column_names)]
+            columns = [_plain(table[name]) for name in _pick(table.column_names, column, file)]
         else:
-            columns = _read_text(file)
+            columns = _read_text(file, column)
     except (pa.ArrowException, OSError, ValueError) as error:
-        if isinstance(error, GraphFileError):
+        if isinstance(error, GraphFileError | LabelColumnError):
             raise
         text = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise GraphFileError(f"{file}: is not a complete labels file ({text})") from None
@@ -139,7 +153,7 @@ def _each_batch(write: Callable[[pa.RecordBatch], None], labels: AnyArray, node_
         write(pa.record_batch(arrays, schema=schema))
 
 
-def _read_text(file: Path) -> list[AnyArray]:
+def _read_text(file: Path, column: str | None) -> list[AnyArray]:
     with LineBlocks(file) as lines:
         content = b"".join(block for _, block in lines).removeprefix(b"\xef\xbb\xbf")
     start = content[: 1 << 16].decode(errors="replace").splitlines()
@@ -148,9 +162,11 @@ def _read_text(file: Path) -> list[AnyArray]:
         raise GraphFileError(f"{file}: there is no label in this file")
     delimiter = next((mark for mark in (",", ";", "\t") if mark in first), "")
     fields = split_line(first.strip(), delimiter)
-    header = not is_integer(fields[-1]) and any(field.strip().lower() in _NODE_NAMES + _LABEL_NAMES for field in fields)
+    named = [field.strip().lower() for field in fields]
+    header = any(name in _NODE_NAMES + _LABEL_NAMES or name == (column or "").lower() for name in named)
+    header = header and not any(is_integer(name) for name in named)
     text, _ = _core.tidy_lines(content, delimiter, "#%")
-    names = [field.strip() for field in fields] if header else [f"c{i}" for i in range(len(fields))]
+    names = [field.strip() for field in fields] if header else [str(i) for i in range(len(fields))]
     if header:
         text = text[text.index(b"\n") + 1 :]
     table = pc.read_csv(
@@ -159,20 +175,36 @@ def _read_text(file: Path) -> list[AnyArray]:
         parse_options=pc.ParseOptions(delimiter=delimiter or "\t", quote_char='"' if delimiter else False),
         convert_options=pc.ConvertOptions(null_values=[], strings_can_be_null=False),
     )
-    return [_plain(table[name]) for name in _pick(names)]
+    return [_plain(table[name]) for name in _pick(names, column, file)]
 
 
 _NODE_NAMES = ("node", "id", "name", "vertex", "node_id")
 _LABEL_NAMES = ("label", "labels", "cluster", "community", "class", "y", "truth", "partition", "group")
 
 
-def _pick(names: list[str]) -> list[str]:
+def _pick(names: list[str], column: str | None, file: Path) -> list[str]:
     """Return the names of the columns of ids (if there is one) and labels."""
+    if column is not None:
+        by_number = [names[int(column)]] if column.isdigit() and int(column) < len(names) else []
+        wanted = [name for name in names if name == column] or by_number
+        if not wanted:
+            raise LabelColumnError(f"{file} has no column {column!r}; it has {', '.join(names)}")
+        rest = [name for name in names if name != wanted[0]]
+        return [*_ids_of(rest), wanted[0]]
     if len(names) == 1:
         return names
-    node = next((name for name in names if name.lower() in _NODE_NAMES), names[0])
-    label = next((name for name in names if name.lower() in _LABEL_NAMES and name != node), None)
-    return [node, label or next(name for name in names if name != node)]
+    (node,) = _ids_of(names)
+    others = [name for name in names if name != node]
+    called = [name for name in others if name.lower() in _LABEL_NAMES]
+    found = called or others
+    if len(found) > 1:
+        raise LabelColumnError(f"{file} may have its labels in any of the columns {', '.join(found)}; name one")
+    return [node, found[0]]
+
+
+def _ids_of(names: list[str]) -> list[str]:
+    """Return the column of the ids: the one that is called so, or the first."""
+    return [next((name for name in names if name.lower() in _NODE_NAMES), names[0])] if names else []
 
 
 def _plain(column: pa.ChunkedArray) -> AnyArray:

@@ -9,7 +9,8 @@ With d_x the degrees (a self-loop counts once), vol_j = Σ_{x∈j} d_x, assoc_j 
 Regularised by τ ≥ 0, conductance and normalised cut are those of A + (τ/n)·11ᵀ, which is never formed: with S_j nodes in
 cluster j, φ_j = 1 - (assoc_j + (τ/n)·S_j²) / (vol_j + τ·S_j). A crumb then has a conductance near 1, however clean its cut.
 
-Every one needs a single parallel pass over the edges and no copy of them.
+Every one needs a single parallel pass over the edges and no copy of them, except for the cost of given centres
+(`kernel_kmeans_cost(centers=...)`), which holds n × k distances.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import scipy.sparse as sp
 
 from corecut import _core
 from corecut._typing import FloatArray, LabelArray
-from corecut._validation import check_labels, check_nodes, check_option, check_real, thread_count
+from corecut._validation import check_nodes, check_option, check_real, compact_labels, thread_count
 from corecut.graph import as_graph
 from corecut.kernel import KernelView
 
@@ -36,12 +37,13 @@ def conductance(
     graph
         A :class:`Graph` or anything it can be made from.
     labels
-        Cluster of every node, 0..k-1.
+        Cluster of every node: integers, text or categories. Clusters are counted in sorted order, whatever numbers they have.
     regularization
         τ in units of the mean degree: 0 for the plain conductance.
     n_clusters
-        k, the largest label plus one by default. A cluster that is empty, or has no edge, counts as conductance 1: it is
-        no cluster, and must not make a partition look better.
+        k, the number of distinct labels by default. When it is given, labels are the numbers 0..k-1, and one that does not
+        occur counts as an empty cluster. A cluster that is empty, or has no edge, has conductance 1: it is no cluster, and
+        must not make a partition look better.
     n_jobs
         Number of threads; None for all cores.
 
@@ -59,13 +61,15 @@ def conductance(
     """
     per_node = check_real(regularization, "regularization")
     association, volume, sizes = _cluster_totals(graph, labels, n_clusters, n_jobs)
+    n = sizes.sum()
+    tau = per_node * (volume.sum() / n)
+    return conductances_of(association + (tau / n) * sizes**2, volume + tau * sizes)
+
+
+def conductances_of(association: FloatArray, volume: FloatArray) -> FloatArray:
+    """Return 1 - assoc_j/vol_j as cut_j/vol_j, 1 for a cluster without volume."""
     # Rounding must not turn a clean cut into a negative one.
     cut = np.maximum(volume - association, 0.0)
-    if per_node > 0:
-        n = sizes.sum()
-        tau = per_node * (volume.sum() / n)
-        cut += tau * sizes * (1.0 - sizes / n)
-        volume += tau * sizes
     return np.divide(cut, volume, out=np.ones_like(volume), where=volume > 0)
 
 
@@ -128,7 +132,8 @@ def kernel_kmeans_cost(
         tr(WK) - Σ_j (Σ_{x,y∈j} w_x w_y K_xy) / W_j.
     centers
         Instead of labels: node numbers, each a centre φ(c); or a sparse n × k matrix M of coefficients, whose columns are the
-        centres Σ_y M_yj φ(y). Each point pays w_x times its squared distance to the nearest centre.
+        centres Σ_y M_yj φ(y). Each point pays w_x times its squared distance to the nearest centre. This makes dense n × k
+        matrices, and a copy of the edges where they have no weights: it is meant for small problems.
     n_jobs
         Number of threads; None for all cores.
 
@@ -150,7 +155,7 @@ def kernel_kmeans_cost(
         raise ValueError("give either labels or centers=, and not both")
     n = view.n_points
     if labels is not None:
-        checked, k = check_labels(labels, n)
+        checked, k = compact_labels(labels, n)
         _, association, mass = kernel_association(view, checked, k, n_jobs=n_jobs)
         return trace_cost(view, association, mass)
     if not sp.issparse(centers):
@@ -202,7 +207,7 @@ def _cluster_totals(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return assoc_j, vol_j and the number of nodes S_j of every cluster."""
     checked_graph = as_graph(graph, n_jobs=n_jobs)
-    checked, k = check_labels(labels, checked_graph.n_nodes, n_clusters=n_clusters)
+    checked, k = compact_labels(labels, checked_graph.n_nodes, n_clusters=n_clusters)
     within = _core.within_cluster(checked_graph.matrix, checked, None, thread_count(n_jobs))
     sizes = np.bincount(checked, minlength=k).astype(np.float64)
     return cluster_sums(checked, within, k), cluster_sums(checked, checked_graph.degrees, k), sizes

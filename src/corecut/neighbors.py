@@ -36,8 +36,9 @@ def neighbor_graph(
         Points, float32 or float64 (anything else is converted); with `metric="precomputed"` the n × n distances, dense or
         sparse.
     n_neighbors
-        Neighbours of each point, the point itself included, as scikit-learn counts them. "auto": max(10, ⌈2 ln n⌉), at
-        most n - 1. A random geometric graph falls apart below about ln n neighbours; twice that leaves room.
+        Neighbours of each point, the point itself included, as scikit-learn counts them: at least 2. "auto":
+        max(10, ⌈2 ln n⌉), at most n - 1 where that is 2 or more. A random geometric graph falls apart below about ln n
+        neighbours; twice that leaves room.
     metric
         Any metric of scikit-learn's `NearestNeighbors`, or "precomputed".
     n_jobs
@@ -63,7 +64,10 @@ def neighbor_graph(
 
     points = check_points(X)
     n = points.shape[0]
-    count = auto_neighbors(n) if isinstance(n_neighbors, str) and n_neighbors == "auto" else _checked_neighbors(n_neighbors, n)
+    check_neighbors(n_neighbors)
+    count = auto_neighbors(n) if n_neighbors == "auto" else int(n_neighbors)
+    if count > n:
+        raise ValueError(f'n_neighbors={count} is more than the {n} points: ask for fewer neighbours, or for "auto"')
     search = NearestNeighbors(n_neighbors=count, metric=metric, n_jobs=thread_count(n_jobs)).fit(points)
     # With X given, a point is its own first neighbour.
     directed = search.kneighbors_graph(points, mode="connectivity")
@@ -72,7 +76,7 @@ def neighbor_graph(
 
 def auto_neighbors(n_points: int) -> int:
     """Return the number of neighbours that "auto" stands for, the point itself included."""
-    return max(1, min(n_points - 1, max(10, math.ceil(2 * math.log(max(n_points, 1))))))
+    return min(n_points, max(2, min(n_points - 1, max(10, math.ceil(2 * math.log(max(n_points, 1)))))))
 
 
 def rbf_graph(X: Any, *, gamma: float = 1.0, n_jobs: int | None = None) -> Graph:
@@ -143,11 +147,14 @@ def check_points(X: Any) -> Any:
     return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
 
 
-def _checked_neighbors(n_neighbors: Any, n_points: int) -> int:
-    count = check_count(n_neighbors, "n_neighbors")
-    if count > n_points:
-        raise ValueError(f'n_neighbors={count} is more than the {n_points} points: ask for fewer neighbours, or for "auto"')
-    return count
+def check_neighbors(n_neighbors: Any) -> None:
+    """Refuse a number of neighbours that is none for any points."""
+    if isinstance(n_neighbors, str) and n_neighbors == "auto":
+        return
+    if check_count(n_neighbors, "n_neighbors") == 1:
+        raise ValueError(
+            'n_neighbors=1 joins no two points, because a point counts as its own first neighbour: ask for 2 or more, or "auto"'
+        )
 
 
 def _few_points(X: Any, affinity: str) -> Any:

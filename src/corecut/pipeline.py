@@ -22,8 +22,8 @@ from corecut._typing import FloatArray, LabelArray, RandomState
 from corecut.aggregation import Quotient, aggregate_graph
 from corecut.confidence import agreement
 from corecut.coreset import Coreset, importance_sample, stratified_sample
+from corecut.coreset_graphs import CoresetGraph, coreset_graph
 from corecut.graph import Graph
-from corecut.induced import CoresetGraph, coreset_graph
 from corecut.kernel import KernelView
 from corecut.placement import fill_empty, main_part, place_isolated, place_rest
 from corecut.sampling import sample_seeds

@@ -21,10 +21,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from corecut._validation import check_count, check_n_clusters, check_option, check_real
+from corecut._validation import check_count, check_n_clusters, check_option, check_real, thread_count
 from corecut.coreset import Importance
+from corecut.coreset_graphs import Degrees
 from corecut.graph import Graph
-from corecut.induced import Degrees
 from corecut.labelling import Candidates
 from corecut.sampling import Sampler
 from corecut.spectral import AssignLabels, EigenSolver
@@ -55,6 +55,7 @@ _OPTIONS: dict[str, tuple[Any, ...]] = {
     "assign_labels": get_args(AssignLabels),
     "candidates": get_args(Candidates),
     "refine": (True, False),
+    "aggregate": ("auto", True, False),
 }
 
 
@@ -80,6 +81,10 @@ class Settings:
     min_cluster_size: int | None = None
     max_cluster_size: int | None = None
     n_jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no graph could make right, so that nobody waits for a file or a neighbour search to hear of it."""
+        _check_values(self)
 
 
 @dataclass(frozen=True)
@@ -146,7 +151,6 @@ def resolve(settings: Settings, graph: Graph) -> Choices:
     nodes = int(np.count_nonzero(graph.degrees))
     if nodes == 0:
         raise ValueError("the graph has no edges: there is nothing to cluster by")
-    _check_values(settings)
     size = coreset_size_for(graph, k, settings.coreset_size)
     per_node = graph.n_entries / nodes
     induced = size * per_node / nodes
@@ -156,7 +160,7 @@ def resolve(settings: Settings, graph: Graph) -> Choices:
         cheap = per_node < DENSE or graph.n_entries <= MODERATE
         aggregate = falls_apart or (cheap and nodes > SMALL_GRAPH and settings.coreset_size == "auto")
     else:
-        aggregate = bool(check_option(settings.aggregate, "aggregate", (True, False)))
+        aggregate = settings.aggregate
         if not aggregate and size < nodes and induced < least:
             needed = min(nodes, math.ceil(least * nodes / per_node))
             warnings.warn(
@@ -169,24 +173,57 @@ def resolve(settings: Settings, graph: Graph) -> Choices:
         dense = per_node >= DENSE
         regularization = 0.0 if dense or not settings.refine else 0.1 * min(1.0, graph.n_nodes / (80 * k))
     else:
-        regularization = check_real(settings.regularization, "regularization")
+        regularization = float(settings.regularization)
+    _check_coreset_options(settings, nodes, size, aggregate=aggregate)
     return Choices(settings, k, size, aggregate, regularization, *_size_bound(settings, graph, k, per_node))
 
 
 def _check_values(settings: Settings) -> None:
-    """Check what does not depend on the graph, before any work and whether or not its stage will run."""
+    """Check what does not depend on the graph, whether or not its stage will run."""
+    check_count(settings.n_clusters, "n_clusters")
+    _check_size(settings.coreset_size)
     for name, options in _OPTIONS.items():
         check_option(getattr(settings, name), name, options)
     check_real(settings.seeding_factor, "seeding_factor", exclusive=True)
-    if settings.shift != "auto":
-        check_real(settings.shift, "shift")
-    if settings.n_init != "auto":
+    for name in ("shift", "regularization"):
+        if not _is_auto(getattr(settings, name)):
+            check_real(getattr(settings, name), name)
+    if not _is_auto(settings.n_init):
         check_count(settings.n_init, "n_init")
-    if settings.n_components is not None:
-        check_count(settings.n_components, "n_components")
+    for name in ("n_components", "min_cluster_size", "max_cluster_size"):
+        if getattr(settings, name) is not None:
+            check_count(getattr(settings, name), name)
     for name in ("min_cluster_size", "max_cluster_size"):
         if getattr(settings, name) is not None and not settings.refine:
             raise ValueError(f"{name} needs refine=True: without refinement nothing keeps clusters within bounds")
+    thread_count(settings.n_jobs)
+
+
+# What a coreset is drawn and used by. Without a coreset none of it has a meaning.
+CORESET_OPTIONS = ("shift", "seeding_factor", "sampler", "importance", "degrees", "candidates")
+
+
+def idle_coreset_options(settings: Settings) -> list[str]:
+    """Return "name=value" of the options about a coreset that are not at their defaults."""
+    defaults = {name: Settings.__dataclass_fields__[name].default for name in CORESET_OPTIONS}
+    return [f"{name}={getattr(settings, name)!r}" for name in CORESET_OPTIONS if getattr(settings, name) != defaults[name]]
+
+
+def _check_coreset_options(settings: Settings, nodes: int, size: int, *, aggregate: bool) -> None:
+    """Refuse options about the coreset where it is known that none will be drawn."""
+    idle = idle_coreset_options(settings)
+    if not idle:
+        return
+    if aggregate and _is_auto(settings.coreset_size) and nodes <= SMALL_QUOTIENT:
+        raise ValueError(
+            f"{idle[0]} has no effect: the graph is aggregated and no coreset is drawn from the quotient; "
+            "set aggregate=False and coreset_size= to draw one"
+        )
+    if not aggregate and size >= nodes:
+        raise ValueError(
+            f"{idle[0]} has no effect: all {nodes:,} nodes are used and no coreset is drawn; "
+            f"set coreset_size= to less than {nodes:,}"
+        )
 
 
 def _size_bound(settings: Settings, graph: Graph, k: int, per_node: float) -> tuple[float | None, float]:
@@ -209,17 +246,27 @@ def _size_bound(settings: Settings, graph: Graph, k: int, per_node: float) -> tu
 def coreset_size_for(graph: Graph, n_clusters: int, asked: Any) -> int:
     """Return a coreset size for a count, a fraction, or "auto": enough nodes per cluster and edges among them."""
     k, nodes = n_clusters, int(np.count_nonzero(graph.degrees))
-    if isinstance(asked, str) and asked == "auto":
+    if _is_auto(asked):
         if nodes <= SMALL_GRAPH:
             return nodes
         for_edges = 20 * nodes * nodes / graph.n_entries  # an induced mean degree of 20
         return min(nodes, max(SMALL_GRAPH // 2, 20 * k, math.ceil(for_edges)))
-    if isinstance(asked, numbers.Integral) and not isinstance(asked, bool):
-        size = check_count(asked, "coreset_size")
-    elif isinstance(asked, numbers.Real) and not isinstance(asked, bool) and 0 < float(asked) <= 1:
-        size = max(1, round(float(asked) * graph.n_nodes))
-    else:
-        raise ValueError(f'coreset_size must be a count, a fraction in (0, 1] or "auto", got {asked!r}')
+    _check_size(asked)
+    size = int(asked) if isinstance(asked, numbers.Integral) else max(1, round(float(asked) * graph.n_nodes))
     if size < k:
         raise ValueError(f"coreset_size={asked} gives {size} coreset nodes for n_clusters={k}: ask for at least {k}")
     return min(size, nodes)
+
+
+def _check_size(asked: Any) -> None:
+    """Check what a coreset size can be on any graph."""
+    if _is_auto(asked):
+        return
+    if isinstance(asked, numbers.Integral) and not isinstance(asked, bool):
+        check_count(asked, "coreset_size")
+    elif not isinstance(asked, numbers.Real) or isinstance(asked, bool) or not 0 < float(asked) <= 1:
+        raise ValueError(f'coreset_size must be a count, a fraction in (0, 1] or "auto", got {asked!r}')
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"

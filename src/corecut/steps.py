@@ -13,8 +13,8 @@ import numpy as np
 from corecut._progress import Stages
 from corecut._typing import BoolArray, FloatArray, LabelArray
 from corecut.coreset import Coreset
+from corecut.coreset_graphs import CoresetGraph
 from corecut.graph import Graph
-from corecut.induced import CoresetGraph
 from corecut.kernel import KernelView
 from corecut.labelling import label_nodes
 from corecut.refinement import refine_weighted

@@ -39,7 +39,7 @@ void bind_repair(nb::module_& m);
 void bind_refinement(nb::module_& m);
 void bind_aggregation(nb::module_& m);
 void bind_spectral(nb::module_& m);
-void bind_kernel_kmeans(nb::module_& m);
+void bind_lloyd(nb::module_& m);
 void bind_datasets(nb::module_& m);
 
 NB_MODULE(_core, m) {
@@ -97,7 +97,7 @@ NB_MODULE(_core, m) {
     bind_refinement(m);
     bind_aggregation(m);
     bind_spectral(m);
-    bind_kernel_kmeans(m);
+    bind_lloyd(m);
     bind_datasets(m);
 }
 

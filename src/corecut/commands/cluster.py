@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +16,11 @@ from corecut._progress import Stages
 from corecut._typing import FloatArray, IntArray
 from corecut.commands.options import GraphPath, Jobs, Reading, Seed, reading, shared
 from corecut.commands.screen import Screen, screen
+from corecut.commands.words import OPTION_OF, SETTABLE, in_options
 from corecut.labels import check_labels_path, write_labels
+
+# Parameters that have an option of their own, and its default.
+_DEFAULTS: dict[str, Any] = {"coreset_size": "auto", "random_state": 0, "n_jobs": None}
 
 if TYPE_CHECKING:
     from corecut.estimators import CoresetSpectralClustering
@@ -69,16 +74,24 @@ def cluster(
     from corecut.estimators import CoresetSpectralClustering
 
     to_stdout = output is not None and str(output) == "-"
+    if to_stdout and screen.as_json:
+        raise typer.BadParameter("-o - and --json both print to stdout; give -o a file name", param_hint="--json")
     if output is not None and not to_stdout:
         check_labels_path(output)
-    chosen = estimator_parameters(settings or [])
     parameters: dict[str, Any] = {"coreset_size": coreset_size, "random_state": seed, "n_jobs": jobs}
-    parameters |= {"verbose": not screen.quiet} | chosen
+    # Options that were typed must not be overruled in silence by --set.
+    typed = {name for name, option in parameters.items() if option != _DEFAULTS[name]}
+    parameters |= {"verbose": not screen.quiet} | estimator_parameters(settings or [], typed)
+    model = CoresetSpectralClustering(n_clusters=clusters, **parameters)
+    try:
+        model.check_parameters()
+    except (ValueError, TypeError) as error:
+        raise typer.BadParameter(in_options(str(error))) from None
     clock = Stages()
     with ExitStack() as stack:
         with clock("read"):
             loaded, report = stack.enter_context(reading.load(graph, screen, jobs))
-        model = CoresetSpectralClustering(n_clusters=clusters, **parameters).fit(loaded)
+        model.fit(loaded)
         if to_stdout:
             ids = range(loaded.n_nodes) if loaded.node_ids is None else loaded.node_ids.tolist()
             sys.stdout.writelines(f"{node}\t{label}\n" for node, label in zip(ids, model.labels_.tolist(), strict=True))
@@ -101,23 +114,39 @@ def cluster(
         screen.say("the labels were not saved; add -o labels.parquet (or .csv, .tsv, .npy) to keep them")
 
 
-def estimator_parameters(settings: list[str]) -> dict[str, Any]:
-    """Return the parameters that `--set NAME=VALUE` names; values are Python literals or plain words."""
-    from corecut.estimators import CoresetSpectralClustering
+def estimator_parameters(settings: list[str], typed: Collection[str] = ()) -> dict[str, Any]:
+    """Return the parameters that `--set NAME=VALUE` names; values are Python literals or plain words.
 
-    known = CoresetSpectralClustering().get_params()
-    found = {}
+    Parameters
+    ----------
+    settings
+        The options' values.
+    typed
+        Names of the parameters that were given by options of their own.
+    """
+    known = (*SETTABLE, *_DEFAULTS)
+    found: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
-        if not equals or name not in known or name == "n_clusters":
-            raise typer.BadParameter(
-                f"{setting!r}: expected NAME=VALUE with NAME one of {', '.join(sorted(known))}", param_hint="--set"
-            )
+        if not equals or name not in known:
+            raise typer.BadParameter(f"{setting!r}: {_why_not(name, known)}", param_hint="--set")
+        if name in found or name in typed:
+            given = "twice" if name in found else f"by {OPTION_OF[name]} and by --set"
+            raise typer.BadParameter(f"{setting!r}: {name} is given {given}; say it once", param_hint="--set")
         try:
             found[name] = ast.literal_eval(text)
         except (ValueError, SyntaxError):
             found[name] = text
     return found
+
+
+def _why_not(name: str, known: Sequence[str]) -> str:
+    """Say why a name cannot be set."""
+    if name in OPTION_OF:
+        return f"{name} is said by {OPTION_OF[name]}"
+    if name in ("affinity", "n_neighbors", "gamma", "check"):
+        return f"{name} is for points and matrices in Python; GRAPH is a graph, which is checked when it is read"
+    return f"expected NAME=VALUE with NAME one of {', '.join(sorted(known))}"
 
 
 def chosen_settings(model: CoresetSpectralClustering) -> dict[str, Any]:

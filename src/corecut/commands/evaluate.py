@@ -12,7 +12,7 @@ from corecut._typing import AnyArray, IntArray
 from corecut.commands.options import GraphPath, Jobs, Reading, reading, shared
 from corecut.commands.screen import Screen, screen
 from corecut.graph import Graph
-from corecut.labels import align_labels, read_labels
+from corecut.labels import LabelColumnError, align_labels, read_labels
 from corecut.metrics import conductance, modularity
 
 # A labels file's name, its ids (None when it has none) and its labels.
@@ -26,6 +26,10 @@ def evaluate(
     truth: Annotated[Path | None, typer.Argument(metavar="[TRUTH]", help="Labels to compare with.")] = None,
     jobs: Jobs = None,
     *,
+    column: Annotated[
+        str | None, typer.Option(help="Column of LABELS that holds the labels, by name or by number from 0.")
+    ] = None,
+    truth_column: Annotated[str | None, typer.Option(help="The same for TRUTH.")] = None,
     reading: Reading,
     screen: Screen,
 ) -> None:
@@ -33,8 +37,10 @@ def evaluate(
 
     Example: corecut evaluate friends.store labels.parquet truth.csv
     """
-    found = (labels, *read_labels(labels))
-    known = None if truth is None else (truth, *read_labels(truth))
+    if truth is None and truth_column is not None:
+        raise typer.BadParameter("there is no TRUTH whose column it could name", param_hint="--truth-column")
+    found = (labels, *_read(labels, column, "--column"))
+    known = None if truth is None else (truth, *_read(truth, truth_column, "--truth-column"))
     with reading.load(graph, screen, jobs) as (loaded, report):
         rows, data = _measured(loaded, report.edges, found, known, jobs)
     screen.show("corecut evaluate", rows, data)
@@ -81,6 +87,13 @@ def _measured(
         data["compared"] = int(np.count_nonzero(both))
         rows += [("ARI", f"{data['ari']:.4f}"), ("NMI", f"{data['nmi']:.4f}"), ("compared on", f"{data['compared']:,} nodes")]
     return rows, data
+
+
+def _read(path: Path, column: str | None, option: str) -> tuple[AnyArray | None, IntArray]:
+    try:
+        return read_labels(path, column=column)
+    except LabelColumnError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from None
 
 
 def _aligned(graph: Graph, found: _Labels) -> IntArray:

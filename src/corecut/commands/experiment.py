@@ -54,6 +54,13 @@ def experiment(
         return
     if name not in (*EXPERIMENTS, "all"):
         raise typer.BadParameter(f"there is no experiment {name!r}; choose one of {', '.join(EXPERIMENTS)}, all, or list")
+    for option, given, owner in (
+        ("--graph", graph, "coreset-time"),
+        ("--friendster", friendster, "coreset-time"),
+        ("--data", data, "real-data"),
+    ):
+        if given and name not in (owner, "all"):
+            raise typer.BadParameter(f"it has no effect on {name}; it belongs to {owner}", param_hint=option)
     from corecut.experiments.figures import require_matplotlib
     from corecut.experiments.runner import run_plan
     from corecut.experiments.summary import write_report

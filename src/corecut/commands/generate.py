@@ -13,9 +13,9 @@ import typer
 from corecut._files import show_size
 from corecut.commands.options import Force, Jobs, Memory, Seed, shared
 from corecut.commands.screen import Screen, screen
-from corecut.datasets import PlantedLaw
+from corecut.datasets.planted import PlantedLaw
+from corecut.datasets.stores import planted_store
 from corecut.labels import check_labels_path, write_labels
-from corecut.planted import planted_store
 from corecut.store import scratch_store
 from corecut.writers import check_graph_path, is_store_name, write_graph
 

@@ -17,13 +17,13 @@ import scipy.sparse as sp
 
 from corecut._files import atomic_file, show_size
 from corecut._typing import AnyArray, LabelArray
-from corecut.datasets import PlantedLaw, make_sbm
+from corecut.datasets.planted import PlantedLaw, make_sbm
+from corecut.datasets.points import load_points
+from corecut.datasets.stores import planted_store
 from corecut.experiments.results import memory_bytes
 from corecut.graph import Graph
 from corecut.neighbors import neighbor_graph
-from corecut.planted import planted_store
 from corecut.readers.dispatch import load_graph
-from corecut.real_points import load_points
 from corecut.store import GraphStore
 
 

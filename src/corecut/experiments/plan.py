@@ -27,7 +27,7 @@ class Options:
     runs
         Number of runs of every cell, None for the level's own.
     data
-        Folder with the real sets of points; see :func:`corecut.real_points.load_points`.
+        Folder with the real sets of points; see :func:`corecut.datasets.points.load_points`.
     graphs
         Graph files to build coresets of, in addition to the generated stand-ins.
     friendster

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from corecut.datasets.points import points_file
 from corecut.experiments import figures
 from corecut.experiments.graphs import NeighborGraph, Prepared
 from corecut.experiments.methods import METHODS, available
 from corecut.experiments.plan import Claim, Level, Options, Plan, Table, show
 from corecut.experiments.results import Cell, Measures, Point, Results
 from corecut.metrics import normalized_cut
-from corecut.real_points import points_file
 
 TITLE = "time, ARI and normalised cut of real data against the size of the coreset"
 PAPER = "Figures 3, 5, 6 and 7"

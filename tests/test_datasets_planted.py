@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 from scipy.stats import chi2, ks_2samp, norm
 
 from corecut import Graph, _core, make_degree_corrected_sbm, make_sbm
-from corecut.datasets import _apportion
+from corecut.datasets.planted import _apportion
 
 #: Number of standard deviations that a right generator exceeds with probability FALSE_ALARM.
 SIGMAS = float(norm.isf(checks.FALSE_ALARM / 2))

@@ -1,4 +1,4 @@
-"""Datasets: random graphs whose clusters are known, made in time linear in their edges.
+"""Planted graphs: random graphs whose clusters are known, made in time linear in their edges.
 
 ================================  ==================================================================================
 :func:`make_sbm`                  stochastic block model: dense or sparse blocks of like nodes, as in the paper
@@ -7,8 +7,6 @@
 
 Both return a symmetric `scipy.sparse.csr_array` without self-loops, whose stored entries are all 1, and the cluster of every
 node. Nodes are sorted by cluster. The graph depends on `random_state` only, not on the number of threads.
-
-The real sets of points of the paper are here too, by name: `load_mnist`, `load_pendigits`, `load_har`, `load_letter`.
 """
 
 from __future__ import annotations
@@ -26,18 +24,6 @@ from corecut._files import physical_memory
 from corecut._random import as_generator, draw_seed
 from corecut._typing import AnyArray, FloatArray, IntArray, LabelArray, RandomState
 from corecut._validation import check_count, check_n_clusters, check_option, check_real, thread_count
-from corecut.real_points import load_har, load_letter, load_mnist, load_pendigits
-
-__all__ = [
-    "PlantedLaw",
-    "Sizes",
-    "load_har",
-    "load_letter",
-    "load_mnist",
-    "load_pendigits",
-    "make_degree_corrected_sbm",
-    "make_sbm",
-]
 
 Sizes = Literal["equal", "powerlaw"] | Sequence[int] | IntArray
 

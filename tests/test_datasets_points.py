@@ -10,7 +10,7 @@ import sklearn.datasets
 
 from corecut._files import GraphFileError
 from corecut.datasets import load_har, load_letter, load_mnist, load_pendigits
-from corecut.real_points import load_points
+from corecut.datasets.points import load_points
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import numpy as np
 
 from corecut._files import parse_size, require_free_space
 from corecut._validation import thread_count
-from corecut.datasets import PlantedLaw
+from corecut.datasets.planted import PlantedLaw
 from corecut.edges import EdgeSpool, Progress, assemble
 from corecut.store import GraphStore, StoreWriter
 

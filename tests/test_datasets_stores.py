@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from corecut import make_degree_corrected_sbm
-from corecut.datasets import PlantedLaw
-from corecut.planted import planted_store
+from corecut.datasets.planted import PlantedLaw
+from corecut.datasets.stores import planted_store
 
 
 @pytest.mark.parametrize("loops", [False, True])

@@ -29,6 +29,7 @@ from corecut._random import as_generator
 from corecut._typing import FloatArray, LabelArray, RandomState
 from corecut._validation import check_count, check_labels, check_n_clusters, check_option, check_real, thread_count
 from corecut.coreset import Coreset
+from corecut.graph import Graph
 from corecut.kernel import KernelView
 from corecut.metrics import kernel_association, trace_cost
 from corecut.sampling import Sampler, sample_seeds
@@ -185,7 +186,9 @@ def coreset_kernel_kmeans(
     view = kernel if isinstance(kernel, KernelView) else KernelView.from_graph(kernel)
     if check_count(n_clusters, "n_clusters") > coreset.size:
         raise ValueError(f"n_clusters={n_clusters} is more than the coreset's {coreset.size} points: draw a larger coreset")
-    sample = KernelView.from_matrix(view.restrict(coreset.indices, n_jobs), weights=coreset.weights)
+    # The whole kernel was checked when it was made, as strictly as its owner wanted.
+    part = Graph.from_matrix(view.restrict(coreset.indices, n_jobs), check="none", n_jobs=n_jobs)
+    sample = KernelView.from_matrix(part, weights=coreset.weights)
     return kernel_kmeans(
         sample,
         n_clusters,

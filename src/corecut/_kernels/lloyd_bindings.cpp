@@ -1,9 +1,9 @@
 #include "bindings.hpp"
-#include "kernel_kmeans.hpp"
+#include "lloyd.hpp"
 
 namespace corecut {
 
-void bind_kernel_kmeans(nb::module_& m) {
+void bind_lloyd(nb::module_& m) {
     m.def(
         "nearest_centres",
         [](const Matrix& matrix, std::optional<In<double>> scale, In<double> load, In<double> own, In<int32_t> labels,

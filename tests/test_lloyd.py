@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans
 from corecut import _core
 from corecut.coreset import build_coreset
 from corecut.kernel import KernelView
-from corecut.kernel_kmeans import coreset_kernel_kmeans, d2_partition, kernel_kmeans
+from corecut.lloyd import coreset_kernel_kmeans, d2_partition, kernel_kmeans
 from corecut.metrics import kernel_kmeans_cost, squared_distances
 
 

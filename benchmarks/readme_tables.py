@@ -1,0 +1,167 @@
+"""The README's tables of measurements, written from the stored results of the benchmarks.
+
+    python benchmarks/sparse.py --json benchmarks/results/sparse.json
+    python benchmarks/sparse.py --knn --dense --json benchmarks/results/dense.json
+    python benchmarks/peers.py --sbm 250 --json benchmarks/results/peers.json
+    python benchmarks/readme_tables.py
+
+A table stands between two comments of the README, which name it. `tests/test_docs.py` compares them with the results, so that
+no figure can be there that was not measured.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+REFINED = "METIS + plain refinement"
+POINTS = {"pendigits": "PenDigits", "har": "HAR", "letter": "Letter", "mnist": "MNIST"}
+
+Record = dict[str, Any]
+
+
+def seconds(value: float) -> str:
+    return f"{value:.2f}" if value < 1 else f"{value:.1f}"
+
+
+def about(found: Record) -> str:
+    machine = found["machine"]
+    python = ".".join(str(machine["python"]).split(".")[:2])
+    note = f"; {found['note']}" if "note" in found else ""
+    return f"{machine['date']}, {machine['cores']} cores, Python {python}{note}"
+
+
+def median(row: Record, name: str) -> float:
+    return statistics.median(run[name] for run in row["runs"])
+
+
+def failure(row: Record) -> str:
+    return next((str(run["failed"]) for run in row["runs"] if "failed" in run), "")
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"|{'|'.join(c if c == '---' else f' {c} ' if c else ' ' for c in cells)}|" for cells in lines)
+
+
+def sparse(found: Record) -> str:
+    """Compare with METIS and coreset-sc on real graphs."""
+    graphs: dict[tuple[str, int], dict[str, Record]] = {}
+    for row in found["rows"]:
+        if row["part"] == "graphs" and not row["graph"].startswith("planted"):
+            graphs.setdefault((row["graph"], row["k"]), {})[row["method"]] = row
+    rows, ours, theirs = [], 0.0, 0.0
+    for (name, k), methods in graphs.items():
+        corecut, metis, refined, peer = (methods[m] for m in ("corecut", "METIS", REFINED, "coreset-sc"))
+        ours, theirs = ours + median(corecut, "seconds"), theirs + median(metis, "seconds")
+        largest = [f"{100 * median(row, 'largest'):.0f} %" for row in (corecut, peer)]
+        rows.append(
+            [
+                f"{name}, {k}",
+                f"{median(corecut, 'ncut'):.3f}, {largest[0]}, {seconds(median(corecut, 'seconds'))}",
+                f"{median(metis, 'ncut'):.3f}, {seconds(median(metis, 'seconds'))}",
+                f"{median(refined, 'ncut'):.3f}",
+                f"{median(peer, 'ncut'):.3f}, {largest[1]}",
+            ]
+        )
+    head = [
+        "graph, k",
+        "corecut: cut, largest cluster, s",
+        "METIS: cut, s",
+        "METIS + `refine_partition`: cut",
+        "coreset-sc: cut, largest cluster",
+    ]
+    return (
+        f"`python benchmarks/sparse.py` on real graphs ({about(found)}); medians of {found['machine']['seeds']} seeds; "
+        f"normalised cut as the mean over clusters:\n\n{table(head, rows)}\n\n"
+        f"Summed over these graphs corecut takes {ours / theirs:.2f} of METIS's time. METIS makes clusters of equal size, "
+        "which costs it cut."
+    )
+
+
+def peers(found: Record) -> str:
+    """Compare the path through a coreset with the authors' code."""
+    pairs: dict[tuple[str, int], dict[str, Record]] = {}
+    for row in found["rows"]:
+        pairs.setdefault((row["part"], row["k"]), {})[row["method"]] = row
+    rows = []
+    for (part, k), methods in pairs.items():
+        ours, peer = methods["corecut"], methods["coreset-sc"]
+        if part == "sbm":
+            what = f"block model, {k} clusters, {ours['entries'] / 1e6:.0f} M entries, coreset 1 %: whole fit"
+            times = [f"{seconds(row['total_s'])} s, ARI {row['ari']:.2f}" for row in (ours, peer)]
+            rows.append([what, *times, f"{peer['times_slower']:.0f}"])
+            memory = [f"{row['peak_mb']:.0f} MB" for row in (ours, peer)]
+            rows.append(["its peak memory above the input", *memory, f"{peer['times_memory']:.0f}"])
+        else:
+            first = not any("M nodes" in row[0] for row in rows)
+            size = f"4 M nodes, {ours['entries'] / 1e6:.0f} M entries, coreset of {ours['size']:,} points"
+            what = f"{size if first else 'the same'}, k = {k:,}"
+            times = [f"{seconds(t)} s" for t in (ours["seconds"]["coreset"], peer["seconds"]["coreset_embeddings"])]
+            rows.append([what, *times, f"{peer['times_slower']:.0f}"])
+    return (
+        f"`python benchmarks/peers.py` ({about(found)}), the path through a coreset alone (`aggregate=False, refine=False`) "
+        "beside the authors' own code. Its steps are the published ones, but seeds are drawn by rejection and nodes choose "
+        "among the centres that they touch, which are the defaults here:\n\n"
+        f"{table(['', 'corecut', 'coreset-sc', 'ratio'], rows)}"
+    )
+
+
+def dense(found: Record) -> str:
+    """Compare the defaults on dense graphs with the peers."""
+    pairs: dict[tuple[str, str], dict[str, Record]] = {}
+    for row in found["rows"]:
+        if row["part"] in ("knn", "dense"):
+            pairs.setdefault((row["part"], row["graph"]), {})[row["method"]] = row
+    rows = []
+    for (part, graph), methods in pairs.items():
+        ours = methods.pop("corecut")
+        ((name, peer),) = methods.items()
+        k = ours["k"]
+        if part == "knn":
+            points, count = re.fullmatch(r"(\w+)_(\d+)nn", graph).groups()  # type: ignore[union-attr]
+            what = f"{POINTS[points]}, {count} neighbours, k = {k}"
+        else:
+            what = f"block model, {k} clusters, coreset 1 %"
+        ratio = "" if failure(peer) else f"{median(peer, 'seconds') / median(ours, 'seconds'):.0f}"
+        rows.append([what, dense_cell(ours), f"{name}: {failure(peer) or dense_cell(peer)}", ratio])
+    return (
+        f"`python benchmarks/sparse.py --knn --dense` ({about(found)}), the defaults on dense graphs. Every method is given "
+        "the finished graph: times of points do not include the search for neighbours.\n\n"
+        f"{table(['', 'corecut: cut, ARI, s', 'peer: cut, ARI, s', 'ratio of times'], rows)}"
+    )
+
+
+def dense_cell(row: Record) -> str:
+    return f"{median(row, 'ncut'):.3f}, {median(row, 'ari'):.2f}, {seconds(median(row, 'seconds'))}"
+
+
+TABLES: dict[str, Callable[[Record], str]] = {"sparse": sparse, "peers": peers, "dense": dense}
+
+
+def rewritten(text: str) -> str:
+    """Return a document with its tables as the results have them."""
+    for name, render in TABLES.items():
+        begin, end = f"<!-- from benchmarks/results/{name}.json -->", f"<!-- end of {name} -->"
+        if text.count(begin) != 1 or text.count(end) != 1:
+            raise ValueError(f"there is no place for the table {name}: it needs the lines {begin} and {end}")
+        found = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+        before, _, rest = text.partition(begin)
+        after = rest.partition(end)[2]
+        text = f"{before}{begin}\n{render(found)}\n{end}{after}"
+    return text
+
+
+def main() -> None:
+    readme = ROOT / "README.md"
+    readme.write_text(rewritten(readme.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,238 @@
+"""Every option of the commands: it changes what is written or shown, or is refused; and messages speak of options."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import problems
+import pytest
+import typer
+from scipy.io import mmwrite
+from typer.testing import CliRunner
+
+from corecut import CoresetSpectralClustering, make_sbm
+from corecut.cli import app
+from corecut.commands import words
+from corecut.commands.options import reading
+
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+# How files are read is the readers' business, and tested with them.
+READING = set(inspect.signature(reading).parameters)
+# By promise nothing but time and memory depend on these.
+SILENT = {"jobs", "memory", "help"}
+
+CLUSTER = ("cluster", "g.txt", "-k", 3, "-o", "out.csv")
+EVALUATE = ("evaluate", "g.txt", "wide.csv", "--column", "dept")
+PLANTED = ("generate", "planted", "--nodes", 300, "-k", 3, "-o", "out.txt")
+EXPERIMENT = ("experiment", "list")
+CORESET = ("--set", "aggregate=False", "--coreset-size", 100)
+# Command and option: what is typed, and what is added or put in its place.
+CASES: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
+    ("cluster", "clusters"): (CLUSTER, ("-k", 4)),
+    ("cluster", "output"): (CLUSTER, ("-o", "other.npy")),
+    ("cluster", "seed"): ((*CLUSTER, *CORESET), ("--seed", 1)),
+    ("cluster", "coreset_size"): ((*CLUSTER, "--set", "aggregate=False"), ("--coreset-size", 100)),
+    ("cluster", "settings"): (CLUSTER, ("--set", "refine=False")),
+    ("cluster", "as_json"): (CLUSTER, ("--json",)),
+    ("cluster", "quiet"): (CLUSTER, ("--quiet",)),
+    ("evaluate", "column"): (EVALUATE, ("--column", "name")),
+    ("evaluate", "truth"): (EVALUATE, ("truth.csv",)),
+    ("evaluate", "truth_column"): ((*EVALUATE, "truth.csv"), ("--truth-column", "second")),
+    ("evaluate", "as_json"): (EVALUATE, ("--json",)),
+    ("evaluate", "quiet"): (EVALUATE, ("--quiet",)),
+    ("planted", "nodes"): (PLANTED, ("--nodes", 400)),
+    ("planted", "clusters"): (PLANTED, ("-k", 4)),
+    ("planted", "output"): (PLANTED, ("-o", "other.npz")),
+    ("planted", "mean_degree"): (PLANTED, ("--mean-degree", 5)),
+    ("planted", "mixing"): (PLANTED, ("--mixing", 0.5)),
+    ("planted", "degree_exponent"): (PLANTED, ("--degree-exponent", 4)),
+    ("planted", "sizes"): (PLANTED, ("--sizes", "powerlaw")),
+    ("planted", "truth"): (PLANTED, ("--truth", "out-truth.csv")),
+    ("planted", "seed"): (PLANTED, ("--seed", 1)),
+    ("planted", "force"): (("generate", "planted", "--nodes", 300, "-k", 3, "-o", "g.txt"), ("--force",)),
+    ("planted", "as_json"): (PLANTED, ("--json",)),
+    ("planted", "quiet"): (PLANTED, ("--quiet",)),
+    ("demo", "output"): (("demo",), ("-o", "elsewhere")),
+    ("demo", "seed"): (("demo",), ("--seed", 1)),
+    ("demo", "as_json"): (("demo",), ("--json",)),
+    ("demo", "quiet"): (("demo",), ("--quiet",)),
+    ("experiment", "as_json"): (EXPERIMENT, ("--json",)),
+    ("experiment", "quiet"): (EXPERIMENT, ("--quiet",)),
+}
+# These say how long measurements run; test_experiments.py tests what they do.
+EXPERIMENTS = {"quick", "out", "runs", "minutes", "data", "graph", "friendster"}
+
+
+def options() -> list[tuple[str, str]]:
+    """Return every command's own options and optional arguments."""
+    found = []
+    for name, command in {**COMMANDS, **COMMANDS["generate"].commands}.items():
+        for parameter in command.params:
+            optional = parameter.param_type_name == "option" or not parameter.required
+            if name in ("cluster", "evaluate", "planted", "demo", "experiment") and optional:
+                found.append((name, str(parameter.name)))
+    return [(name, option) for name, option in found if option not in READING | SILENT | EXPERIMENTS]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a folder with a graph and labels."""
+    folder = tmp_path_factory.mktemp("files")
+    graph, truth = problems.planted_graph(np.random.default_rng(0), [80, 70, 50], degree=20.0, mixing=0.4)
+    rows, columns = graph.nonzero()
+    lines = [f"{x} {y}" for x, y in zip(rows, columns, strict=True) if x < y]
+    (folder / "g.txt").write_text("\n".join(lines))
+    other = np.random.default_rng(1).integers(0, 4, 200)
+    table = [f"{node},n{b},d{a}" for node, (a, b) in enumerate(zip(truth, other, strict=True))]
+    (folder / "wide.csv").write_text("\n".join(["node,name,dept", *table]))
+    known = [f"{node},{a},{b}" for node, (a, b) in enumerate(zip(truth, other, strict=True))]
+    (folder / "truth.csv").write_text("\n".join(["node,label,second", *known]))
+    return folder
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, files: Path) -> Any:
+    monkeypatch.setenv("COLUMNS", "200")
+    shutil.copytree(files, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def seen(run: Any, arguments: tuple[Any, ...]) -> dict[str, Any]:
+    """Return what a run leaves to be seen: its words without times, its exit code, the files it made."""
+    before = {path: path.stat().st_mtime_ns for path in Path().rglob("*") if path.is_file()}
+    result = run(*arguments)
+    shown = re.sub(r"[\d,.e-]+ s\b|\"[\w -]+\": [\d.e-]+", "", result.stdout + result.stderr)
+    made = [path for path in Path().rglob("*") if path.is_file() and path.stat().st_mtime_ns != before.get(path)]
+    content = {str(path): path.read_bytes() for path in made}
+    for path in made:
+        path.unlink()
+    return {"code": result.exit_code, "shown": re.sub(r"[ \u2500-\u257f]+", " ", shown), "files": content}
+
+
+@pytest.mark.parametrize(("command", "option"), options())
+def test_every_option_is_obeyed(run: Any, command: str, option: str) -> None:
+    typed, added = CASES[command, option]
+    if added[0] in typed:
+        place = typed.index(added[0])
+        changed = (*typed[:place], *added, *typed[place + len(added) :])
+    else:
+        changed = (*typed, *added)
+    first, second = seen(run, typed), seen(run, changed)
+    if option == "force":
+        assert (first["code"], second["code"]) == (1, 0)
+        return
+    assert (first["code"], second["code"]) == (0, 0), second["shown"]
+    assert first != second
+
+
+def test_every_case_belongs_to_an_option() -> None:
+    assert sorted(CASES) == sorted(options())
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [("many-clusters", ("--graph", "g.txt")), ("real-data", ("--friendster", "0.1")), ("coreset-time", ("--data", "."))],
+)
+def test_options_of_another_experiment_are_refused(run: Any, name: str, option: tuple[str, str]) -> None:
+    result = run("experiment", name, *option)
+    assert result.exit_code == 2
+    assert f"it has no effect on {name}" in result.stderr
+
+
+# --- --set ---------------------------------------------------------------------------------------------------------------
+
+
+def test_set_takes_what_no_option_says() -> None:
+    parameters = set(CoresetSpectralClustering().get_params())
+    own = {"n_clusters", "coreset_size", "random_state", "n_jobs", "symmetrize"}
+    points = {"affinity", "n_neighbors", "gamma", "check"}
+    assert set(words.SETTABLE) == parameters - own - points
+    assert own <= words.OPTION_OF.keys()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--set", "n_clusters=7"), "n_clusters is said by -k"),
+        (("--set", "symmetrize=mean"), "symmetrize is said by --symmetrize"),
+        (("--set", "affinity=rbf"), "affinity is for points and matrices in Python"),
+        (("--set", "nonsense=7"), "expected NAME=VALUE with NAME one of aggregate, assign_labels"),
+        (("--set", "refine"), "expected NAME=VALUE"),
+        (("--set", "coreset_size=100", "--coreset-size", "120"), "coreset_size is given by --coreset-size and by --set"),
+        (("--set", "n_init=1", "--set", "n_init=2"), "n_init is given twice"),
+        (("--set", "random_state=3", "--seed", "1"), "random_state is given by --seed and by --set"),
+        (("--set", "eigen_solver=arpak"), "--set eigen_solver must be one of"),
+        (("--set", "verbose=x"), "--set verbose must be an integer"),
+        (("--coreset-size", "0"), "--coreset-size must be at least 1"),
+        (("-j", "0"), "--jobs must not be 0"),
+        (("-o", "-", "--json"), "-o - and --json both print to stdout"),
+    ],
+)
+def test_misuse_is_found_before_the_file_is_looked_at(run: Any, arguments: tuple[str, ...], message: str) -> None:
+    result = run("cluster", "there-is-no-such-file.txt", "-k", 3, *arguments)
+    assert result.exit_code == 2
+    assert message in " ".join(re.sub(r"[\u2500-\u257f]", " ", result.stderr).split())
+
+
+# --- the words of messages -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("library", "command_line"),
+    [
+        ('pass symmetrize="mean", "max" or "min"', 'pass --symmetrize mean, "max" or "min"'),
+        ("set aggregate=True, or coreset_size=1,500 or more", "use --set aggregate=True, or --coreset-size 1500 or more"),
+        ("set coreset_size= to less than 300", "use --coreset-size to less than 300"),
+        ("max_cluster_size=5 times n_clusters=3 is less", "--set max_cluster_size=5 times -k 3 is less"),
+        ("n_clusters=9 is more than n_samples=2: ask", "-k 9 is more than the graph's 2 nodes: ask"),
+        ("mean_degree must be above 0", "--mean-degree must be above 0"),
+        ("shift=0.5 or shift='auto' would mend", "--set shift=0.5 or --set shift=auto would mend"),
+        ("line 3: expected 2 columns", "line 3: expected 2 columns"),
+    ],
+)
+def test_messages_speak_of_options(library: str, command_line: str) -> None:
+    assert words.in_options(library) == command_line
+
+
+def test_errors_and_warnings_of_a_run_speak_of_options(run: Any, tmp_path: Path) -> None:
+    directed = make_sbm(30, 2, 0.5, 0.1, random_state=0)[0]
+    mmwrite(tmp_path / "d.mtx", np.triu(directed.toarray()))
+    assert "pass --symmetrize mean" in run("cluster", "d.mtx", "-k", 2).stderr
+    assert (
+        "--set max_cluster_size=2 times -k 3 is less" in run("cluster", "g.txt", "-k", 3, "--set", "max_cluster_size=2").stderr
+    )
+    shown = run("cluster", "g.txt", "-k", 3, "--set", "aggregate=False", "--coreset-size", 40).stderr
+    assert re.search(r"warning: .*; use --set aggregate=True, or --coreset-size \d+ or more", shown)
+    assert "--nodes" in run("generate", "planted", "--nodes", 2**31, "-k", 3, "-o", "x.store").stderr
+
+
+# --- columns of labels ---------------------------------------------------------------------------------------------------
+
+
+def test_columns_of_labels_are_asked_for(run: Any, tmp_path: Path) -> None:
+    result = run("evaluate", "g.txt", "wide.csv")
+    assert result.exit_code == 2
+    text = " ".join(re.sub(r"[\u2500-\u257f]", " ", result.stderr).split())
+    assert "--column" in text
+    assert "may have its labels in any of the columns name, dept; name one" in text
+    by_name, by_number = (run("evaluate", "g.txt", "wide.csv", "--column", c, "--json").stdout for c in ("dept", "2"))
+    assert by_name == by_number
+    assert json.loads(by_name)["clusters"] == 3
+    assert "has no column 'none'; it has node, name, dept" in " ".join(
+        run("evaluate", "g.txt", "wide.csv", "--column", "none").stderr.split()
+    )
+    (tmp_path / "plain.csv").write_text("\n".join(f"{node},{node % 2},{node % 5}" for node in range(200)))
+    assert run("evaluate", "g.txt", "plain.csv").exit_code == 2
+    assert json.loads(run("evaluate", "g.txt", "plain.csv", "--column", "2", "--json").stdout)["clusters"] == 5
+    (tmp_path / "two.csv").write_text("\n".join(["node,dept", *(f"{node},{node % 2}" for node in range(200))]))
+    assert json.loads(run("evaluate", "g.txt", "two.csv", "--json").stdout)["clusters"] == 2
+    assert run("evaluate", "g.txt", "two.csv", "--truth-column", "dept").exit_code == 2
+    np.save(tmp_path / "l.npy", np.arange(200) % 2)
+    assert run("evaluate", "g.txt", "l.npy", "--column", "dept").exit_code == 2
