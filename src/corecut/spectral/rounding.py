@@ -11,7 +11,6 @@ tried: rows of thousands of clusters are nearly equidistant, and one part got ne
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -19,9 +18,7 @@ from numpy.typing import NDArray
 
 from corecut import _core
 from corecut._typing import FloatArray, LabelArray
-
-# Rows of one matrix product. The borders do not depend on the threads, and neither do the results.
-_ROWS = 4096
+from corecut.spectral.blas import ROWS, each_block
 
 # Most Lloyd steps of one run.
 _STEPS = 50
@@ -139,24 +136,13 @@ def _assign(points: Rows, centres: Rows, labels: LabelArray, distances: Rows, th
     transposed = np.ascontiguousarray(centres.T)
 
     def block(begin: int) -> None:
-        part = slice(begin, begin + _ROWS)
+        part = slice(begin, begin + ROWS)
         scores = points[part] @ transposed
         scores -= half_norms
         labels[part] = np.argmax(scores, axis=1)
         distances[part] = -2.0 * np.take_along_axis(scores, labels[part, None].astype(np.intp), axis=1)[:, 0]
 
     each_block(block, len(points), threads)
-
-
-def each_block(block: Callable[[int], None], n_rows: int, threads: int) -> None:
-    """Call block(begin) for the fixed blocks of rows, on several threads (matrix products release the GIL)."""
-    begins = range(0, n_rows, _ROWS)
-    if threads == 1 or len(begins) == 1:
-        for begin in begins:
-            block(begin)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(block, begins))
 
 
 def _means(points: Rows, mass: Rows, labels: LabelArray, distances: Rows, n_clusters: int) -> Rows:
