@@ -22,37 +22,58 @@ ROWS = 4096
 
 
 @cache
-def _controller() -> Any:
+def _libraries() -> list[Any]:
+    """Return the controllers of the BLAS libraries of this process."""
     import scipy.linalg  # noqa: F401  (it may bring a BLAS of its own, and only libraries that are loaded are found)
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    return [library for library in ThreadpoolController().lib_controllers if library.user_api == "blas"]
 
 
 class _SingleThread:
-    """Holds BLAS to one thread from the first entry to the last exit.
+    """Holds BLAS to one thread from the first entry to the last exit, whichever threads they come from.
 
-    The number of threads belongs to the whole process. Each entry on its own would remember what another one has set, and the
-    last exit would restore that.
+    Most libraries have one number of threads for the whole process. If each entry restored at its exit what it had found, the
+    last of several that overlap would restore the 1 of another.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._inside = 0
-        self._limit: Any = None
+        self._before: list[int] = []
 
-    def enter(self) -> None:
+    def enter(self) -> list[int]:
+        """Hold BLAS, and return what this thread has found."""
         with self._lock:
+            libraries = _libraries()
+            found = [library.get_num_threads() for library in libraries]
             if self._inside == 0:
-                self._limit = _controller().limit(limits=1, user_api="blas")
+                self._before = found
             self._inside += 1
+            for library in libraries:
+                _set_threads(library, 1)
+        return found
 
-    def leave(self) -> None:
+    def leave(self, found: list[int]) -> None:
+        """Let BLAS go if nobody else holds it."""
         with self._lock:
             self._inside -= 1
-            if self._inside == 0:
-                self._limit.restore_original_limits()
-                self._limit = None
+            for library, own, before in zip(_libraries(), found, self._before, strict=True):
+                if getattr(library, "threading_layer", None) == "openmp":  # a number for each thread
+                    _set_threads(library, own)
+                elif self._inside == 0:
+                    _set_threads(library, before)
+
+
+def _set_threads(library: Any, count: int) -> None:
+    # Newer versions of threadpoolctl let only one thread set the number, the first that did. That thread may be gone, or not be
+    # the last to leave; the lock above is what keeps order here.
+    release = getattr(library, "clear_controlling_thread", None)
+    if release is not None:
+        release(force=True)
+    library.set_num_threads(count)
+    if release is not None:
+        release(force=True)
 
 
 _single = _SingleThread()
@@ -61,11 +82,11 @@ _single = _SingleThread()
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
     """BLAS on one thread: its sums, and with them the labels, would otherwise depend on the number of cores."""
-    _single.enter()
+    found = _single.enter()
     try:
         yield
     finally:
-        _single.leave()
+        _single.leave(found)
 
 
 def each_block(block: Callable[[int], Any], n_rows: int, threads: int) -> list[Any]:

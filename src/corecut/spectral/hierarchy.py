@@ -89,12 +89,10 @@ def _group(problem: SpectralProblem, known: KnownVectors, size: int, threads: in
     degrees = problem.degrees
     cap = float(degrees.sum()) * max(_GROUP_VOLUME / problem.size, 0.5 / size)
     groups: LabelArray = _core.group_nodes(problem.matrix, degrees, cap, 5, threads)
-    lone = problem.outward == 0 if problem.loading is None else np.diff(problem.adjacency.indptr) <= 1
-    if known.count > 1:
-        lone &= known.labels < 0
-    alone = np.flatnonzero(lone)
-    if alone.size > _LONE_GROUPS:
-        groups[alone] = groups.max() + 1 + np.arange(alone.size) * _LONE_GROUPS // alone.size
+    # Groups must not cross components that have vectors of their own.
+    lone = np.flatnonzero(problem.lone if known.count <= 1 else problem.lone & (known.labels < 0))
+    if lone.size > _LONE_GROUPS:
+        groups[lone] = groups.max() + 1 + np.arange(lone.size) * _LONE_GROUPS // lone.size
         groups = np.unique(groups, return_inverse=True)[1].astype(np.int32)
     return groups
 

@@ -52,9 +52,8 @@ class SpectralProblem:
 
         A node of degree 0 has no direction of its own: degree 1 leaves its row at zero.
         """
-        positive = bool(self.degrees.min(initial=1.0) > 0)
-        largest = float(self.degrees.max(initial=1.0))
-        if positive and 1e-6 < largest < 1e12:
+        largest = float(self.degrees.max())
+        if self.degrees.min() > 0 and 1e-6 < largest < 1e12:
             return self
         # A power of two changes no digit; halves of it, because 2^1000 times 2^1000 is no number.
         half = -math.frexp(largest)[1] // 2
@@ -105,6 +104,11 @@ class SpectralProblem:
     def matrix(self) -> _core.Matrix:
         """A as the handle that native kernels take."""
         return _core.Matrix(self.adjacency.indptr, self.adjacency.indices, self.adjacency.data)
+
+    @cached_property
+    def lone(self) -> BoolArray:
+        """Mask of the nodes with no neighbour but themselves."""
+        return np.asarray(np.diff(self.adjacency.indptr) == (self.adjacency.diagonal() != 0))
 
     @cached_property
     def outward(self) -> FloatArray:
