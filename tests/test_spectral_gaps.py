@@ -27,7 +27,7 @@ from corecut import (
     round_embedding,
     spectral_embedding,
 )
-from corecut.spectral import leading_eigenvectors
+from corecut.spectral import computed_count, leading_eigenvectors, useful_count
 from corecut.spectral.blas import gram, single_threaded_blas, times
 from corecut.spectral.components import known_vectors
 from corecut.spectral.hierarchy import Cycle, build_hierarchy
@@ -143,7 +143,8 @@ def test_the_cycle_is_near_the_inverse(rng: np.random.Generator) -> None:
     for depth, level in enumerate(levels):
         dense = level.problem.dense()
         right = level.known.project(rng.standard_normal((len(dense), 3)))
-        exact = np.linalg.pinv(np.eye(len(dense)) - dense, rcond=1e-9, hermitian=True) @ right
+        with single_threaded_blas():
+            exact = np.linalg.pinv(np.eye(len(dense)) - dense, rcond=1e-9, hermitian=True) @ right
         error = exact - level.known.project(inverse(depth, right).astype(np.float64))
         energy = np.einsum("ij,ij->j", error, error - dense @ error) / np.einsum("ij,ij->j", exact, right)
         assert np.all(energy < 0.5)
@@ -241,6 +242,38 @@ def test_the_baselines_default_sees_moons() -> None:
     assert adjusted_rand_score(truth, model.labels_) == 1.0
     power = FastSpectralClustering(2, affinity="nearest_neighbors", n_neighbors=10, eigen_solver="power", random_state=0)
     assert power.fit(points).embedding_.shape == (1500, 1)
+
+
+# --- how many vectors ----------------------------------------------------------------------------------------------------
+
+
+def test_clusters_that_stand_out_alike_need_all_their_vectors() -> None:
+    graph, truth = make_degree_corrected_sbm(3000, 40, mean_degree=20, mixing=0.6, random_state=0)
+    found = leading_eigenvectors(graph, computed_count(40, 3000), random_state=0)
+    assert useful_count(found.values, 40) == 40
+    half, whole = (
+        adjusted_rand_score(truth, round_embedding(found.vectors[:, :count], 40, n_init=3, random_state=0))
+        for count in (21, 40)
+    )
+    assert whole > half + 0.02
+
+
+def test_vectors_of_a_falling_spectrum_are_left_out() -> None:
+    assert useful_count(np.linspace(0.7, 0.2, 42), 42) < 25
+    # Crumbs at the top change nothing.
+    flat = np.concatenate([np.ones(5), np.linspace(0.45, 0.36, 35)])
+    assert useful_count(flat, 40) == 40
+    for k in (1, 2, 16):
+        assert useful_count(np.linspace(1.0, 0.1, k), k) == k
+    assert useful_count(np.linspace(1.0, 0.9, 64), 500) == 64
+
+
+def test_the_number_of_vectors_is_bounded() -> None:
+    assert computed_count(8, 10**6) == 8
+    assert computed_count(160, 5000) == 160
+    assert computed_count(160, 200_000) == 64
+    assert computed_count(5000, 10_000) == 64
+    assert computed_count(30, 20) == 20
 
 
 # --- robustness ----------------------------------------------------------------------------------------------------------

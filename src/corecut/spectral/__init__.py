@@ -18,7 +18,8 @@ from corecut.induced import CoresetGraph
 from corecut.spectral.blas import single_threaded_blas
 from corecut.spectral.problem import SpectralProblem
 from corecut.spectral.rounding import cluster_qr, kmeans
-from corecut.spectral.solvers import Eigenvectors, exact_eigenvectors, power_vectors, subspace_eigenvectors
+from corecut.spectral.solvers import Eigenvectors as Eigenvectors, exact_eigenvectors, power_vectors, subspace_eigenvectors
+from corecut.spectral.spectrum import computed_count as computed_count, useful_count as useful_count
 
 EigenSolver = Literal["auto", "arpack", "subspace", "power"]
 AssignLabels = Literal["kmeans", "cluster_qr"]
