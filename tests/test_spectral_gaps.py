@@ -91,6 +91,24 @@ def test_torus(a: int, b: int) -> None:
     assert relative_errors(product(cycle(a), cycle(b)), exact).max() < 0.05
 
 
+def test_vectors_of_equal_bits_for_any_number_of_threads() -> None:
+    grid = product(path(40), path(250))
+    one = leading_eigenvectors(grid, 5, random_state=3, n_jobs=1)
+    for jobs in (2, 3):
+        again = leading_eigenvectors(grid, 5, random_state=3, n_jobs=jobs)
+        checks.same_bits(one.vectors, again.vectors)
+        checks.same_bits(one.values, again.values)
+
+
+def test_equal_eigenvalues_are_all_found() -> None:
+    # A cube of 11 dimensions: 1 - λ is 2/11 for 11 vectors and 4/11 for 55.
+    cube = path(2)
+    for _ in range(10):
+        cube = product(cube, path(2))
+    exact = 1 - np.repeat([0, 2, 4], [1, 11, 20]) / 11
+    assert relative_errors(cube, exact).max() < 0.02
+
+
 SMALL: dict[str, Callable[[], sp.csr_array]] = {
     "path": lambda: path(1400),
     "grid": lambda: product(path(10), path(140)),

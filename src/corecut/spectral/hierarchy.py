@@ -35,6 +35,8 @@ from corecut.spectral.problem import Block, SpectralProblem
 COARSEST_SIZE = 500
 # A group may hold so many times the mean volume of a node: more would be coarser than smoothing can mend.
 _GROUP_VOLUME = 8.0
+# Sweeps of local moves for each level: few, for these are only a start.
+_PASSES = 3
 # Nodes without neighbours are gathered into so many groups.
 _LONE_GROUPS = 64
 # A level that does not take away at least this share of the nodes is the last one.
@@ -88,7 +90,7 @@ def _group(problem: SpectralProblem, known: KnownVectors, size: int, threads: in
     """Gather neighbours, and nodes that have none, into groups."""
     degrees = problem.degrees
     cap = float(degrees.sum()) * max(_GROUP_VOLUME / problem.size, 0.5 / size)
-    groups: LabelArray = _core.group_nodes(problem.matrix, degrees, cap, 5, threads)
+    groups: LabelArray = _core.group_nodes(problem.matrix, degrees, cap, _PASSES, threads)
     # Groups must not cross components that have vectors of their own.
     lone = np.flatnonzero(problem.lone if known.count <= 1 else problem.lone & (known.labels < 0))
     if lone.size > _LONE_GROUPS:

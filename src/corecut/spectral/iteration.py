@@ -29,6 +29,8 @@ Descent = tuple[FloatArray, FloatArray, bool]
 
 # Gaps below this multiple of ρ are rounding.
 _FLOOR = 1e-13
+# Filters give up where the last gap is below this multiple of ρ: they would take many rounds.
+_NARROW = 0.1
 
 
 def descend(
@@ -121,7 +123,7 @@ def filtered(
         # False while NaN. Single precision sees gaps of 1e-6 and above.
         settled = bool(np.all(np.abs(new - gaps)[:count] <= np.maximum(tolerance * new[:count], 1e-6 * problem.radius)))
         gaps = new
-        if settled or step == rounds:
+        if settled or step == rounds or gaps[-1] < _NARROW * problem.radius:
             break
         y = chebyshev(problem, y, cut=problem.radius - gaps[-1], degree=degree, threads=threads)
     return gaps, y, settled

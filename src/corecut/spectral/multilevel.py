@@ -21,9 +21,12 @@ from corecut.spectral.problem import SpectralProblem
 
 # Right to about this share of each gap.
 TOLERANCE = 0.015
-# From this share of the spectrum's radius on, a gap is wide enough for filters of low degree.
-_WIDE = 0.1
+# From this share of the spectrum's radius on, a gap is wide enough for filters of low degree. (On the coarsest level, which
+# overstates it.)
+_WIDE = 0.2
 _ROUNDS, _DEGREE = 6, 10
+# Random vectors among the guards: equal eigenvalues are easily lost without.
+_RANDOM = 4
 # Steps on the graph, and on each level before.
 _STEPS, _STEPS_BEFORE = 20, 3
 
@@ -39,8 +42,8 @@ def multilevel_eigenvectors(
 ) -> tuple[FloatArray, FloatArray, bool]:
     """Return `count` gaps ρ - λ (rising), their eigenvectors beside the known ones, and whether they have converged."""
     # Guards beyond the wanted vectors keep the last ones from lagging behind; random ones find what the quotients hide.
-    width = count + max(4, count // 6)
-    size = min(max(COARSEST_SIZE, 4 * width), 2 * COARSEST_SIZE)
+    width = count + max(_RANDOM + 2, count // 6)
+    size = min(max(COARSEST_SIZE // 2, 4 * width), 2 * COARSEST_SIZE)
     levels, coarsest, known_there = build_hierarchy(problem, known, size=size, threads=threads)
     if coarsest.size <= 2 * COARSEST_SIZE:
         gaps, block = _dense(coarsest, known_there, width)
@@ -94,6 +97,6 @@ def _dense(problem: SpectralProblem, known: KnownVectors, width: int) -> tuple[F
 
 
 def _filled(block: FloatArray, width: int, generator: np.random.Generator) -> FloatArray:
-    """Return a block of `width` columns, of which the last ones, at least two, are random."""
-    keep = min(block.shape[1], width - 2)
+    """Return a block of `width` columns, of which the last ones, at least four, are random."""
+    keep = min(block.shape[1], width - _RANDOM)
     return np.hstack([block[:, :keep], generator.standard_normal((len(block), width - keep)) / np.sqrt(len(block))])
