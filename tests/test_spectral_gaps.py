@@ -208,6 +208,16 @@ def test_more_components_than_vectors_are_gathered_by_volume() -> None:
     assert normalized_cut(A, round_embedding(rows, 5, random_state=0)) < 1e-12
 
 
+def test_more_vectors_than_components_that_are_cliques() -> None:
+    # The quotients come down to one node per component, which know of nothing but the components.
+    A = sp.csr_array(sp.block_diag([np.ones((50, 50)) - np.eye(50)] * 40))
+    found = leading_eigenvectors(A, 45, random_state=0)
+    np.testing.assert_allclose(found.values, np.repeat([1.0, -1 / 49], [40, 5]), atol=1e-3)
+    path_pieces = sp.csr_array(sp.block_diag([path(50)] * 40))
+    found = leading_eigenvectors(path_pieces, 45, random_state=0)
+    np.testing.assert_allclose(1 - found.values, np.repeat([0.0, 1 - np.cos(np.pi / 49)], [40, 5]), rtol=0.05, atol=1e-12)
+
+
 def test_very_many_pairs_are_quick() -> None:
     # Once 38 seconds in rounding.
     A = sp.csr_array(sp.kron(sp.eye_array(30_000), np.array([[0.0, 1.0], [1.0, 0.0]])))

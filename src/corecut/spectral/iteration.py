@@ -31,6 +31,8 @@ Descent = tuple[FloatArray, FloatArray, bool]
 _FLOOR = 1e-13
 # Filters give up where the last gap is below this multiple of ρ: they would take many rounds.
 _NARROW = 0.1
+# Steps of a filter after which known vectors are taken out again.
+_PROJECTION_PERIOD = 4
 
 
 def descend(
@@ -125,18 +127,35 @@ def filtered(
         gaps = new
         if settled or step == rounds or gaps[-1] < _NARROW * problem.radius:
             break
-        y = chebyshev(problem, y, cut=problem.radius - gaps[-1], degree=degree, threads=threads)
+        cut = problem.radius - gaps[-1]
+        y = chebyshev(problem, y, cut=cut, degree=degree, project=project, threads=threads)
     return gaps, y, settled
 
 
-def chebyshev(problem: SpectralProblem, y: Block, *, cut: float, degree: int, threads: int) -> Block:
-    """Apply the Chebyshev polynomial that is small on [-radius, cut] and grows beyond it, scaled to 1 near the top."""
+def smoothed_noise(
+    problem: SpectralProblem, width: int, generator: np.random.Generator, *, project: Map, degree: int, threads: int
+) -> Block:
+    """Return random vectors with the lower half of the spectrum damped."""
+    noise = project(generator.standard_normal((problem.size, width)).astype(np.float32))
+    return chebyshev(problem, noise, cut=0.0, degree=degree, project=project, threads=threads)
+
+
+def chebyshev(
+    problem: SpectralProblem, y: Block, *, cut: float, degree: int, project: Map | None = None, threads: int
+) -> Block:
+    """Apply the Chebyshev polynomial that is small on [-radius, cut] and grows beyond it, scaled to 1 near the top.
+
+    Known vectors, taken out of the start by `project`, come back by rounding and grow fastest of all. They are taken out again
+    before they do.
+    """
     low = -problem.radius
     cut = min(cut, problem.radius * 0.999)
     half, centre = (cut - low) / 2, (cut + low) / 2
     sigma = first = half / max(problem.radius - centre, 1e-12)
     previous, current = y, problem.apply(y, threads=threads, alpha=first / half, beta=-centre * first / half)
-    for _ in range(degree - 1):
+    for step in range(1, degree):
+        if project is not None and step % _PROJECTION_PERIOD == 0:
+            previous, current = project(previous), project(current)
         following = 1.0 / (2.0 / first - sigma)
         scale = 2.0 * following / half
         previous, current = (

@@ -13,10 +13,10 @@ from functools import partial
 
 import numpy as np
 
-from corecut._typing import FloatArray
+from corecut._typing import AnyArray, FloatArray
 from corecut.spectral.components import KnownVectors
 from corecut.spectral.hierarchy import COARSEST_SIZE, Cycle, build_hierarchy
-from corecut.spectral.iteration import Descent, descend, filtered, rotated
+from corecut.spectral.iteration import Descent, descend, filtered, rotated, smoothed_noise
 from corecut.spectral.problem import SpectralProblem
 
 # Right to about this share of each gap.
@@ -25,6 +25,8 @@ TOLERANCE = 0.015
 # overstates it.)
 _WIDE = 0.2
 _ROUNDS, _DEGREE = 6, 10
+# Graphs of more entries per node than this, as quotients are, hardly ever have narrow gaps.
+_DENSELY_LINKED = 24
 # Random vectors among the guards: equal eigenvalues are easily lost without.
 _RANDOM = 4
 # Steps on the graph, and on each level before.
@@ -43,25 +45,43 @@ def multilevel_eigenvectors(
     """Return `count` gaps ρ - λ (rising), their eigenvectors beside the known ones, and whether they have converged."""
     # Guards beyond the wanted vectors keep the last ones from lagging behind; random ones find what the quotients hide.
     width = count + max(_RANDOM + 2, count // 6)
+    # Filters work in single precision, for which some tolerances are too fine.
+    may_filter = tolerance > 1e-3
+
+    def by_filters(block: AnyArray) -> Descent:
+        gaps, found, settled = filtered(
+            problem,
+            block.astype(np.float32, copy=False),
+            count,
+            project=known.project,
+            rounds=_ROUNDS,
+            degree=_DEGREE,
+            threads=threads,
+            tolerance=tolerance,
+        )
+        if settled and gaps[0] < 1e-4 * problem.radius:  # single precision has few digits left of it
+            return *rotated(problem, found.astype(np.float64), threads), settled
+        return gaps, found.astype(np.float64), settled
+
+    if may_filter and problem.adjacency.nnz > _DENSELY_LINKED * problem.size:
+        # Most likely wide gaps, for which random vectors serve as well as a hierarchy, and cost nothing.
+        noise = smoothed_noise(problem, width, generator, project=known.project, degree=_DEGREE, threads=threads)
+        gaps, block, settled = by_filters(noise)
+        if settled:
+            return gaps[:count], block[:, :count], True
+        may_filter = False
     size = min(max(COARSEST_SIZE // 2, 4 * width), 2 * COARSEST_SIZE)
     levels, coarsest, known_there = build_hierarchy(problem, known, size=size, threads=threads)
     if coarsest.size <= 2 * COARSEST_SIZE:
         gaps, block = _dense(coarsest, known_there, width)
     else:
-        gaps, block = np.zeros(width), generator.standard_normal((coarsest.size, width))
-    # Filters work in single precision, for which some tolerances are too fine.
-    wide = gaps[-1] > _WIDE * problem.radius and tolerance > 1e-3
+        gaps, block = np.full(width, problem.radius), generator.standard_normal((coarsest.size, width))
+    wide = may_filter and gaps.size > 0 and gaps[-1] > _WIDE * problem.radius
     if wide:
         for level in reversed(levels):
             block = level.prolong(block)
-        start = _filled(block, width, generator).astype(np.float32)
-        gaps, filtered_block, settled = filtered(
-            problem, start, count, project=known.project, rounds=_ROUNDS, degree=_DEGREE, threads=threads, tolerance=tolerance
-        )
-        block = filtered_block.astype(np.float64)
+        gaps, block, settled = by_filters(_filled(block, width, generator))
         if settled:
-            if gaps[0] < 1e-4 * problem.radius:  # single precision has few digits left of it
-                gaps, block = rotated(problem, block, threads)
             return gaps[:count], block[:, :count], True
     cycle = Cycle(levels, coarsest, threads)
 
