@@ -33,9 +33,11 @@ from corecut import (
     spectral_embedding,
 )
 from corecut.spectral import MANY_CLUSTERS, choose_solver
-from corecut.spectral.problem import SpectralProblem, single_threaded_blas
-from corecut.spectral.rounding import _MANY, _ROWS, _lloyd, _shares, cluster_qr, kmeans
-from corecut.spectral.solvers import DENSE_SIZE, _filter, exact_eigenvectors, power_vectors, subspace_eigenvectors
+from corecut.spectral.blas import ROWS, single_threaded_blas
+from corecut.spectral.iteration import chebyshev
+from corecut.spectral.problem import SpectralProblem
+from corecut.spectral.rounding import _MANY, _lloyd, _shares, cluster_qr, kmeans
+from corecut.spectral.solvers import DENSE_SIZE, Eigenvectors, exact_eigenvectors, power_vectors, subspace_eigenvectors
 
 SIZES = [450, 350, 260, 190]
 
@@ -54,6 +56,11 @@ def dense_normalized(A: np.ndarray, tau: float = 0.0, sizes: np.ndarray | None =
     regular = A + tau / nodes.sum() * np.outer(nodes, nodes)
     root = 1.0 / np.sqrt(regular.sum(axis=1))
     return root[:, None] * regular * root[None, :]
+
+
+def pair(found: Eigenvectors) -> tuple[np.ndarray, np.ndarray]:
+    assert found.converged
+    return found.values, found.vectors
 
 
 @pytest.fixture(scope="module")
@@ -107,10 +114,10 @@ def test_exact_and_fast_solver_agree_with_the_dense_one(
 ) -> None:
     problem, _ = planted_problem
     k = len(SIZES)
-    values, vectors = exact_eigenvectors(problem, k, np.random.default_rng(0))
+    values, vectors = pair(exact_eigenvectors(problem, k, np.random.default_rng(0)))
     np.testing.assert_allclose(values, dense_pairs[0][:k], rtol=1e-10)
     assert subspace_angles(vectors, dense_pairs[1][:, :k]).max() < 1e-7
-    values, vectors = subspace_eigenvectors(problem, k, np.random.default_rng(0), threads=2)
+    values, vectors = pair(subspace_eigenvectors(problem, k, np.random.default_rng(0), threads=2))
     np.testing.assert_allclose(values, dense_pairs[0][:k], atol=1e-4)
     assert subspace_angles(vectors, dense_pairs[1][:, :k]).max() < 0.01
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-4)
@@ -120,8 +127,8 @@ def test_solvers_agree_with_regularisation(rng: np.random.Generator) -> None:
     graph, truth = problems.planted_graph(rng, SIZES, degree=16.0)
     sizes = rng.uniform(1.0, 3.0, truth.size)
     problem = problem_of(graph, tau=2.0, sizes=sizes)
-    exact_values, exact = exact_eigenvectors(problem, 4, rng)
-    fast_values, fast = subspace_eigenvectors(problem, 4, rng, threads=1)
+    exact_values, exact = pair(exact_eigenvectors(problem, 4, rng))
+    fast_values, fast = pair(subspace_eigenvectors(problem, 4, rng, threads=1))
     np.testing.assert_allclose(fast_values, exact_values, atol=1e-4)
     assert subspace_angles(fast, exact).max() < 0.02
     residual = problem.operator() @ exact - exact * exact_values
@@ -142,8 +149,8 @@ def test_small_problems_are_solved_densely(rng: np.random.Generator) -> None:
     expected = np.linalg.eigvalsh(dense_normalized(A))[::-1]
     for count in (1, 7, 50):
         for values, vectors in (
-            exact_eigenvectors(problem_of(A), count, rng),
-            subspace_eigenvectors(problem_of(A), count, rng, threads=1),
+            pair(exact_eigenvectors(problem_of(A), count, rng)),
+            pair(subspace_eigenvectors(problem_of(A), count, rng, threads=1)),
         ):
             np.testing.assert_allclose(values, expected[:count], rtol=1e-9, atol=1e-12)
             np.testing.assert_allclose(vectors.T @ vectors, np.eye(count), atol=1e-10)
@@ -156,7 +163,7 @@ def test_graphs_of_many_pieces_have_all_their_eigenvectors(pieces: int, rng: np.
     sizes = rng.integers(1, 5, pieces)
     A = np.equal.outer(*[np.repeat(np.arange(pieces), sizes)] * 2) * 1.0
     for count in (5, pieces):
-        values, vectors = exact_eigenvectors(problem_of(A), count, rng)
+        values, vectors = pair(exact_eigenvectors(problem_of(A), count, rng))
         np.testing.assert_allclose(values, np.ones(count), rtol=1e-10)
         np.testing.assert_allclose(vectors.T @ vectors, np.eye(count), atol=1e-10)
 
@@ -176,7 +183,7 @@ def test_without_convergence_a_moderate_problem_is_solved_densely(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     refuse(monkeypatch)
-    values, vectors = exact_eigenvectors(planted_problem[0], 4, np.random.default_rng(0))
+    values, vectors = pair(exact_eigenvectors(planted_problem[0], 4, np.random.default_rng(0)))
     np.testing.assert_allclose(values, dense_pairs[0][:4], rtol=1e-10)
     assert subspace_angles(vectors, dense_pairs[1][:, :4]).max() < 1e-7
 
@@ -186,10 +193,11 @@ def test_without_convergence_a_large_problem_is_solved_by_subspaces(
 ) -> None:
     graph, _ = problems.planted_graph(rng, [3000, 2000, 1200], degree=16.0)
     problem = problem_of(graph)
-    exact_values, exact = exact_eigenvectors(problem, 3, np.random.default_rng(0))
+    exact_values, exact = pair(exact_eigenvectors(problem, 3, np.random.default_rng(0)))
     refuse(monkeypatch)
-    monkeypatch.setattr(SpectralProblem, "dense", lambda self: pytest.fail("6,200² numbers are too many"))
-    values, vectors = exact_eigenvectors(problem, 3, np.random.default_rng(0))
+    dense = SpectralProblem.dense
+    monkeypatch.setattr(SpectralProblem, "dense", lambda self: dense(self) if self.size < 6000 else pytest.fail("too large"))
+    values, vectors = pair(exact_eigenvectors(problem, 3, np.random.default_rng(0)))
     np.testing.assert_allclose(values, exact_values, atol=1e-4)
     assert subspace_angles(vectors, exact).max() < 0.01
 
@@ -203,7 +211,7 @@ def test_chebyshev_filter_damps_the_unwanted_part(
     assert values[3] > cut > values[4]
     # Each eigenvector is multiplied by the polynomial's value at its eigenvalue.
     start = vectors.sum(axis=1, keepdims=True).astype(np.float32)
-    kept = (vectors.T @ _filter(problem, start, cut=cut, degree=10, threads=1))[:, 0]
+    kept = (vectors.T @ chebyshev(problem, start, cut=cut, degree=10, threads=1))[:, 0]
     half, centre = (cut + problem.radius) / 2, (cut - problem.radius) / 2
     expected = np.polynomial.chebyshev.Chebyshev.basis(10)((values - centre) / half)
     expected /= np.polynomial.chebyshev.Chebyshev.basis(10)((problem.radius - centre) / half)
@@ -290,7 +298,7 @@ def test_blas_runs_on_one_thread_and_gets_its_threads_back() -> None:
     # In a fresh process: libraries that are loaded later than the controller must be limited, too.
     script = (
         "import corecut, threadpoolctl\n"
-        "from corecut.spectral.problem import single_threaded_blas\n"
+        "from corecut.spectral.blas import single_threaded_blas\n"
         "def counts():\n"
         "    import scipy.linalg\n"
         "    return [i['num_threads'] for i in threadpoolctl.threadpool_info() if i['user_api'] == 'blas']\n"
@@ -406,7 +414,7 @@ def test_fewer_distinct_rows_than_clusters() -> None:
 
 
 def test_kmeans_of_equal_bits_for_any_number_of_threads(rng: np.random.Generator) -> None:
-    rows, _ = make_blobs(3 * _ROWS + 17, 6, centers=20, cluster_std=4.0, random_state=0)
+    rows, _ = make_blobs(3 * ROWS + 17, 6, centers=20, cluster_std=4.0, random_state=0)
     weights = rng.uniform(0.5, 2.0, len(rows))
     one = kmeans(rows, 20, weights, np.random.default_rng(1), threads=1)
     for threads in (2, 3):

@@ -31,8 +31,8 @@ class FastSpectralClustering(GraphClusterer):
     n_clusters, affinity, n_neighbors, gamma, n_components, assign_labels, symmetrize, check, random_state, n_jobs, verbose
         As in :class:`CoresetSpectralClustering`.
     eigen_solver
-        "power" (the default: ⌈log₂k⌉ vectors), "subspace", "arpack", or "auto" (None is the same): "subspace", but "power"
-        from 32 clusters on.
+        "power" (the published method: ⌈log₂k⌉ vectors), "subspace", "arpack" or "auto": "subspace" for fewer than 32 clusters,
+        for which so few vectors do not suffice (one for two moons), and "power" from there on.
     n_init
         Number of k-means runs; `assign_labels="cluster_qr"` makes none.
 
@@ -57,7 +57,7 @@ class FastSpectralClustering(GraphClusterer):
         affinity: Affinity = "auto",
         n_neighbors: int | Literal["auto"] = "auto",
         gamma: float = 1.0,
-        eigen_solver: EigenSolver | None = "power",
+        eigen_solver: EigenSolver = "auto",
         n_components: int | None = None,
         assign_labels: AssignLabels = "kmeans",
         n_init: int = 3,

@@ -5,35 +5,48 @@
 
 namespace corecut {
 
-using Block = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using MutableBlock = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+CORECUT_CLONES void axpy(int64_t width, double a, const double* x, double* y) {
+    for (int64_t c = 0; c < width; ++c) y[c] += a * x[c];
+}
+
+template <class Real>
+using Block = nb::ndarray<const Real, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class Real>
+using MutableBlock = nb::ndarray<Real, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// The matrix holds values of the same type as the blocks.
+template <class Real>
+void multiply_blocks(const Matrix& matrix, Block<Real> x, std::optional<Block<Real>> z, Real alpha, Real beta, Real gamma,
+                     MutableBlock<Real> out, int threads) {
+    const size_t rows = static_cast<size_t>(matrix.nodes()), width = x.shape(1);
+    if (x.shape(0) != rows || out.shape(0) != rows || out.shape(1) != width ||
+        (z && (z->shape(0) != rows || z->shape(1) != width)))
+        throw InputError("the blocks of vectors must have one row per node and the same number of columns");
+    run(checked_threads(threads), [&](Context& context) {
+        matrix.visit([&](const auto& a) {
+            using View = std::decay_t<decltype(a)>;
+            if constexpr (std::is_same_v<View, Csr<int32_t, Real>> || std::is_same_v<View, Csr<int64_t, Real>>)
+                multiply(context, a, static_cast<int64_t>(width), x.data(), z ? z->data() : nullptr, alpha, beta, gamma,
+                         out.data());
+            else
+                throw InputError("the matrix of the spectral step must hold values of the same type as the vectors");
+        });
+    });
+}
+
+template <class Real>
+void bind_multiply(nb::module_& m) {
+    m.def("multiply", &multiply_blocks<Real>, nb::arg("matrix"), nb::arg("x").noconvert(), nb::arg("z").none().noconvert(),
+          nb::arg("alpha"), nb::arg("beta"), nb::arg("gamma"), nb::arg("out").noconvert(), nb::arg("threads"));
+}
 
 void bind_spectral(nb::module_& m) {
-    m.def(
-        "multiply",
-        [](const Matrix& matrix, Block x, std::optional<Block> z, float alpha, float beta, float gamma, MutableBlock out,
-           int threads) {
-            const size_t rows = static_cast<size_t>(matrix.nodes()), width = x.shape(1);
-            if (x.shape(0) != rows || out.shape(0) != rows || out.shape(1) != width ||
-                (z && (z->shape(0) != rows || z->shape(1) != width)))
-                throw InputError("the blocks of vectors must have one row per node and the same number of columns");
-            run(checked_threads(threads), [&](Context& context) {
-                matrix.visit([&](const auto& a) {
-                    if constexpr (std::is_same_v<std::decay_t<decltype(a)>, Csr<int32_t, float>> ||
-                                  std::is_same_v<std::decay_t<decltype(a)>, Csr<int64_t, float>>)
-                        multiply(context, a, static_cast<int64_t>(width), x.data(), z ? z->data() : nullptr, alpha, beta, gamma,
-                                 out.data());
-                    else
-                        throw InputError("the matrix of the spectral step must hold float32 values");
-                });
-            });
-        },
-        nb::arg("matrix"), nb::arg("x"), nb::arg("z").none(), nb::arg("alpha"), nb::arg("beta"), nb::arg("gamma"),
-        nb::arg("out"), nb::arg("threads"));
+    bind_multiply<float>(m);
+    bind_multiply<double>(m);
     m.attr("SEED_LANES") = kLanes;
     m.def(
         "greedy_seeds",
-        [](Block rows, In<float> mass, int64_t k, int64_t trials, In<double> uniforms, int threads) {
+        [](Block<float> rows, In<float> mass, int64_t k, int64_t trials, In<double> uniforms, int threads) {
             const int64_t count = static_cast<int64_t>(rows.shape(0));
             require_length(mass, count, "mass");
             if (count < 1 || k < 1) throw InputError("seeding needs at least one row and one cluster");

@@ -1,6 +1,8 @@
 """Spectral step: k clusters of a weighted graph from the leading eigenvectors of D^-½ A D^-½.
 
-`problem` holds the operator, `solvers` the ways to its eigenvectors, `rounding` the ways from vectors to clusters.
+`problem` holds the operator, `solvers` the ways to its eigenvectors, `rounding` the ways from vectors to clusters. Of the
+default solver, `components` has the vectors that are known, `hierarchy` the quotients, `iteration` the steps and `multilevel`
+the plan.
 """
 
 from __future__ import annotations
@@ -12,10 +14,12 @@ import numpy as np
 from corecut._random import as_generator
 from corecut._typing import FloatArray, LabelArray, RandomState
 from corecut._validation import check_count, check_option, thread_count
-from corecut.coreset_graphs import CoresetGraph
-from corecut.spectral.problem import SpectralProblem, single_threaded_blas
+from corecut.induced import CoresetGraph
+from corecut.spectral.blas import single_threaded_blas
+from corecut.spectral.problem import SpectralProblem
 from corecut.spectral.rounding import cluster_qr, kmeans
-from corecut.spectral.solvers import exact_eigenvectors, power_vectors, subspace_eigenvectors
+from corecut.spectral.solvers import Eigenvectors as Eigenvectors, exact_eigenvectors, power_vectors, subspace_eigenvectors
+from corecut.spectral.spectrum import computed_count as computed_count, useful_count as useful_count
 
 EigenSolver = Literal["auto", "arpack", "subspace", "power"]
 AssignLabels = Literal["kmeans", "cluster_qr"]
@@ -25,19 +29,65 @@ AssignLabels = Literal["kmeans", "cluster_qr"]
 MANY_CLUSTERS = 32
 
 
-def choose_solver(eigen_solver: EigenSolver, n_clusters: int) -> EigenSolver:
-    """Return the solver that "auto" stands for."""
-    check_option(eigen_solver, "eigen_solver", ("auto", "arpack", "subspace", "power"))
-    if eigen_solver != "auto":
-        return eigen_solver
+def choose_solver(eigen_solver: EigenSolver | None, n_clusters: int) -> EigenSolver:
+    """Return the solver that "auto", or None, stands for."""
+    asked = "auto" if eigen_solver is None else eigen_solver  # None is scikit-learn's default
+    check_option(asked, "eigen_solver", ("auto", "arpack", "subspace", "power"))
+    if asked != "auto":
+        return asked
     return "power" if n_clusters >= MANY_CLUSTERS else "subspace"
+
+
+def leading_eigenvectors(
+    graph: SpectralProblem | CoresetGraph | Any,
+    count: int,
+    *,
+    n_clusters: int | None = None,
+    eigen_solver: EigenSolver | None = "auto",
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+) -> Eigenvectors:
+    r"""Return the largest eigenvalues of :math:`N = D^{-1/2} A D^{-1/2}` and their eigenvectors.
+
+    Small distances :math:`1 - \lambda` tell slow mixing: a cut of :math:`\phi` between two halves gives :math:`1 - \lambda_2
+    \le 2\phi`. They, and not the eigenvalues, are right to a few percent.
+
+    Parameters
+    ----------
+    graph
+        A :class:`CoresetGraph`, a :class:`SpectralProblem`, or anything a :class:`Graph` can be made from.
+    count
+        Number of vectors.
+    n_clusters
+        Number of clusters the vectors are for, `count` by default. It matters only where there are more components than
+        `count`: these are then gathered into as many bins of about equal volume, each with a row of its own.
+    eigen_solver
+        "subspace" (what "auto" and None stand for) or "arpack" (to machine precision).
+    random_state, n_jobs
+        As everywhere. The vectors do not depend on the number of threads.
+
+    Returns
+    -------
+    Eigenvectors
+
+    Warns
+    -----
+    UserWarning
+        If the eigenvectors have not converged.
+    """
+    problem = _as_problem(graph).scaled()
+    check_option(eigen_solver, "eigen_solver", ("auto", "arpack", "subspace", None))
+    check_count(count, "count", maximum=problem.size)
+    solve = exact_eigenvectors if eigen_solver == "arpack" else subspace_eigenvectors
+    with single_threaded_blas():
+        return solve(problem, count, as_generator(random_state), threads=thread_count(n_jobs), n_clusters=n_clusters)
 
 
 def spectral_embedding(
     graph: SpectralProblem | CoresetGraph | Any,
     n_clusters: int,
     *,
-    eigen_solver: EigenSolver = "auto",
+    eigen_solver: EigenSolver | None = "auto",
     n_components: int | None = None,
     random_state: RandomState = None,
     n_jobs: int | None = None,
@@ -51,7 +101,7 @@ def spectral_embedding(
     n_clusters
         Number of clusters k.
     eigen_solver
-        "arpack" (exact), "subspace" (fast, orthogonal), "power" (the paper's fast method) or "auto"; see `solvers`.
+        "arpack" (exact), "subspace" (fast), "power" (the paper's fast method) or "auto" (also None); see `solvers`.
     n_components
         Number of vectors, k by default. The power method chooses its own, ⌈log₂k⌉, unless it is given.
     random_state, n_jobs
@@ -70,17 +120,19 @@ def spectral_embedding(
     (150, 3)
     """
     problem = _as_problem(graph)
-    generator, threads = as_generator(random_state), thread_count(n_jobs)
     solver = choose_solver(eigen_solver, n_clusters)
     if n_components is not None:
         check_count(n_components, "n_components", maximum=problem.size)
+    if solver == "power":
+        with single_threaded_blas():
+            return power_vectors(
+                problem.scaled(), n_clusters, as_generator(random_state), threads=thread_count(n_jobs), width=n_components
+            )
     count = min(n_clusters if n_components is None else n_components, problem.size)
-    with single_threaded_blas():
-        if solver == "power":
-            return power_vectors(problem, n_clusters, generator, threads=threads, width=n_components)
-        if solver == "arpack":
-            return exact_eigenvectors(problem, count, generator)[1]
-        return subspace_eigenvectors(problem, count, generator, threads=threads)[1]
+    found = leading_eigenvectors(
+        problem, count, n_clusters=n_clusters, eigen_solver=solver, random_state=random_state, n_jobs=n_jobs
+    )
+    return found.vectors
 
 
 def round_embedding(

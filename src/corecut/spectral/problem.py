@@ -8,19 +8,20 @@ applied as a product of vectors and never becomes a dense matrix.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import math
 from dataclasses import dataclass, field
-from functools import cache, cached_property
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from corecut import _core
-from corecut._typing import FloatArray
+from corecut._typing import BoolArray, FloatArray, LabelArray
 
 Block = NDArray[np.float32]
+AnyBlock = TypeVar("AnyBlock", NDArray[np.float32], NDArray[np.float64])
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +47,22 @@ class SpectralProblem:
         """Number of nodes m."""
         return int(self.degrees.size)
 
+    def scaled(self) -> SpectralProblem:
+        """Return the same N in a unit of weight in which single precision has room, and with positive degrees.
+
+        A node of degree 0 has no direction of its own: degree 1 leaves its row at zero.
+        """
+        largest = float(self.degrees.max())
+        if self.degrees.min() > 0 and 1e-6 < largest < 1e12:
+            return self
+        # A power of two changes no digit; halves of it, because 2^1000 times 2^1000 is no number.
+        half = -math.frexp(largest)[1] // 2
+        data = np.ldexp(np.ldexp(self.adjacency.data.astype(np.float64), half), half)
+        adjacency = sp.csr_array((data, self.adjacency.indices, self.adjacency.indptr), shape=self.adjacency.shape)
+        degrees = np.ldexp(np.ldexp(self.degrees, half), half)
+        loading = None if self.loading is None else np.ldexp(self.loading, half)
+        return SpectralProblem(adjacency, np.where(degrees > 0, degrees, 1.0), loading)
+
     @cached_property
     def normalized(self) -> sp.csr_array:
         """D^-½ A D^-½ without the rank-one part."""
@@ -67,10 +84,52 @@ class SpectralProblem:
     @cached_property
     def radius(self) -> float:
         """An upper bound of |eigenvalue|: the largest row sum of D⁻¹A, to which N is similar."""
-        sums = np.asarray(self.adjacency.sum(axis=1)).ravel()
+        return 1.0 if self.balanced.all() else float(np.max(self.ratios))
+
+    @cached_property
+    def ratios(self) -> FloatArray:
+        """Row sums of D⁻¹A, with the rank-one part."""
+        # In double precision, whatever the weights are: rounding would look like a gap.
+        sums: FloatArray = self.adjacency @ np.ones(self.size)
         if self.loading is not None:
             sums = sums + self.loading * self.loading.sum()
-        return float(np.max(sums / self.degrees))
+        return sums / self.degrees
+
+    @cached_property
+    def balanced(self) -> BoolArray:
+        """Mask of the nodes whose degree is their row sum."""
+        return np.abs(self.ratios - 1.0) <= 1e-9
+
+    @cached_property
+    def matrix(self) -> _core.Matrix:
+        """A as the handle that native kernels take."""
+        return _core.Matrix(self.adjacency.indptr, self.adjacency.indices, self.adjacency.data)
+
+    @cached_property
+    def lone(self) -> BoolArray:
+        """Mask of the nodes with no neighbour but themselves."""
+        return np.asarray(np.diff(self.adjacency.indptr) == (self.adjacency.diagonal() != 0))
+
+    @cached_property
+    def outward(self) -> FloatArray:
+        """The diagonal of ρD - A: what a node shares with others, and what its degree has beyond its row sum."""
+        diagonal = self.radius * self.degrees - self.adjacency.diagonal()
+        # Nodes with nothing but a loop: what is left is rounding.
+        return np.where(diagonal > 1e-12 * self.degrees, diagonal, 0.0)
+
+    def quotient(self, groups: LabelArray, threads: int) -> SpectralProblem:
+        """Return the problem of the quotient graph of a grouping numbered 0, 1, ... without gaps."""
+        count = int(groups.max()) + 1
+        indptr, indices, weights = _core.contract(self.matrix, groups, count, threads)
+        if weights.size < 2**31:  # scipy would widen the indices to match a wide indptr
+            indptr = indptr.astype(np.int32)
+        adjacency = sp.csr_array((weights, indices, indptr), shape=(count, count))
+        degrees: Any = np.bincount(groups, self.degrees, minlength=count)
+        loading: Any = None if self.loading is None else np.bincount(groups, self.loading, minlength=count)
+        coarse = SpectralProblem(adjacency, degrees, loading)
+        # The bound of the finer level holds, and keeps the levels' matrices each other's restrictions.
+        coarse.__dict__["radius"] = self.radius
+        return coarse
 
     def dense(self) -> FloatArray:
         """Return N as an array, for small m."""
@@ -92,27 +151,18 @@ class SpectralProblem:
         a = self.adjacency
         return _core.Matrix(a.indptr, a.indices, self._values().astype(np.float32))
 
+    @cached_property
+    def _double(self) -> _core.Matrix:
+        a = self.adjacency
+        return _core.Matrix(a.indptr, a.indices, self._values())
+
     def apply(
-        self, x: Block, *, threads: int, alpha: float = 1.0, beta: float = 0.0, z: Block | None = None, gamma: float = 0.0
-    ) -> Block:
-        """Return alpha·N·x + beta·x + gamma·z in single precision, natively and in parallel."""
+        self, x: AnyBlock, *, threads: int, alpha: float = 1.0, beta: float = 0.0, z: AnyBlock | None = None, gamma: float = 0.0
+    ) -> AnyBlock:
+        """Return alpha·N·x + beta·x + gamma·z in the precision of x, natively and in parallel."""
         out = np.empty_like(x)
-        _core.multiply(self._single, x, z, alpha, beta, gamma, out, threads)
+        _core.multiply(self._single if x.dtype == np.float32 else self._double, x, z, alpha, beta, gamma, out, threads)
         if self.direction is not None:
-            v = self.direction.astype(np.float32)
-            out += np.outer(v, np.float32(alpha) * (v @ x))
+            v = self.direction.astype(x.dtype)
+            out += np.outer(v, x.dtype.type(alpha) * (v @ x))
         return out
-
-
-@cache
-def _blas() -> Any:
-    import scipy.linalg  # noqa: F401  (it may bring a BLAS of its own, and only libraries that are loaded are found)
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
-def single_threaded_blas() -> AbstractContextManager[Any]:
-    """BLAS on one thread: its sums, and with them the labels, would otherwise depend on the number of cores."""
-    limited: AbstractContextManager[Any] = _blas().limit(limits=1, user_api="blas")
-    return limited

@@ -3,30 +3,31 @@
 Weighted k-means with greedy k-means++ seeding, or pivoted QR (Damle, Minden and Ying 2019), which has no random start and
 needs as many columns as clusters.
 
-For m rows, k clusters and d columns a k-means step costs O(m·k·d). Beyond a thousand clusters that would dominate everything,
-so the rows are first halved again and again, at the weighted median along their first principal direction, until a part is
-due no more than 64 clusters; each part is clustered on its own: O(m·d·(d + 64)) whatever k is. (A first level of k-means was
-tried: rows of thousands of clusters are nearly equidistant, and one part got nearly all of them.)
+For m rows, k clusters and d columns a k-means step costs O(m·k·d). Where that would dominate everything, the rows are first
+halved again and again, at the weighted median along their first principal direction, until a part is due no more than 64
+clusters; each part is clustered on its own: O(m·d·(d + 64)) whatever k is. (A first level of k-means was tried: rows of
+thousands of clusters are nearly equidistant, and one part got nearly all of them.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from corecut import _core
-from corecut._typing import FloatArray, LabelArray
-
-# Rows of one matrix product. The borders do not depend on the threads, and neither do the results.
-_ROWS = 4096
+from corecut._typing import FloatArray, IntArray, LabelArray
+from corecut.spectral.blas import ROWS, each_block
 
 # Most Lloyd steps of one run.
 _STEPS = 50
-# Beyond so many clusters k-means works in parts, of at most so many clusters each.
-_MANY, _PART = 1024, 64
+# Beyond so many clusters, or products m·k·d in one step, k-means works in parts, of at most so many clusters each.
+_MANY, _MUCH, _PART = 1024, 4e9, 64
+
+# Merging equal rows pays where they are at most this share of all.
+_FEW_DISTINCT = 0.8
 
 Rows = NDArray[np.float32]
 
@@ -45,10 +46,48 @@ def kmeans(
 
     Seeds are drawn by greedy k-means++ (2 + log k candidates each, the best kept). A run ends when no label changes or when
     the cost falls by less than 0.01 %. A cluster that loses all its rows takes over the row that pays most.
+
+    Rows that are equal to the bit, as those of a component are, count as one with their weights added.
     """
-    points = np.ascontiguousarray(rows, dtype=np.float32)
+    points = np.ascontiguousarray(rows, dtype=np.float32) + np.float32(0.0)  # no -0: it has other bits than 0
     mass = (weights / weights.mean()).astype(np.float32)
-    if n_clusters > _MANY:
+    first, row_of = distinct_rows(points)
+    if first.size <= n_clusters:
+        return row_of
+    few = first.size < _FEW_DISTINCT * len(points)
+    if few:
+        merged: Any = np.bincount(row_of, mass)
+        points, mass = points[first], merged.astype(np.float32)
+    labels = _best_run(points, n_clusters, mass, generator, n_init=n_init, max_iter=max_iter, threads=threads)
+    return labels[row_of] if few else labels
+
+
+def distinct_rows(points: Rows) -> tuple[IntArray, LabelArray]:
+    """Return the first of each kind of equal rows, rising, and the kind of every row."""
+    keys = np.zeros(len(points), np.uint64)
+    for column in points.view(np.uint32).T:
+        keys = (keys ^ column) * np.uint64(0x9E3779B97F4A7C15)
+        keys ^= keys >> np.uint64(29)
+    _, first, kind = np.unique(keys, return_index=True, return_inverse=True)
+    if first.size < len(points) and not np.array_equal(points[first][kind], points):
+        return np.arange(len(points)), np.arange(len(points), dtype=np.int32)  # two kinds with one key
+    order = np.argsort(first)
+    rank = np.empty(order.size, np.int32)
+    rank[order] = np.arange(order.size, dtype=np.int32)
+    return first[order], rank[kind]
+
+
+def _best_run(
+    points: Rows,
+    n_clusters: int,
+    mass: Rows,
+    generator: np.random.Generator,
+    *,
+    n_init: int,
+    max_iter: int,
+    threads: int,
+) -> LabelArray:
+    if n_clusters > _MANY or (n_clusters > _PART and points.size * n_clusters > _MUCH):
         return _in_parts(points, n_clusters, mass, generator, threads)
     best_labels, best_cost = np.zeros(len(points), np.int32), np.inf
     for _ in range(n_init):
@@ -139,24 +178,13 @@ def _assign(points: Rows, centres: Rows, labels: LabelArray, distances: Rows, th
     transposed = np.ascontiguousarray(centres.T)
 
     def block(begin: int) -> None:
-        part = slice(begin, begin + _ROWS)
+        part = slice(begin, begin + ROWS)
         scores = points[part] @ transposed
         scores -= half_norms
         labels[part] = np.argmax(scores, axis=1)
         distances[part] = -2.0 * np.take_along_axis(scores, labels[part, None].astype(np.intp), axis=1)[:, 0]
 
     each_block(block, len(points), threads)
-
-
-def each_block(block: Callable[[int], None], n_rows: int, threads: int) -> None:
-    """Call block(begin) for the fixed blocks of rows, on several threads (matrix products release the GIL)."""
-    begins = range(0, n_rows, _ROWS)
-    if threads == 1 or len(begins) == 1:
-        for begin in begins:
-            block(begin)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(block, begins))
 
 
 def _means(points: Rows, mass: Rows, labels: LabelArray, distances: Rows, n_clusters: int) -> Rows:

@@ -6,56 +6,153 @@ solver      method                                                           use
 "arpack"    implicitly restarted Lanczos; LAPACK when m is small             few clusters, exact eigenvectors wanted
 "power"     ⌈log₂k⌉ random vectors, t = 10⌈log₂(m/k)⌉ steps of ½(I + N),     to follow the paper (Macgregor 2023)
             no orthogonalisation
-"subspace"  Chebyshev-filtered subspace iteration with Rayleigh-Ritz         everything else (what "auto" takes)
+"subspace"  a hierarchy of quotients, filters and preconditioned descent:    everything else (what "auto" takes)
+            the gaps 1 - λ to a few percent
 ==========  ===============================================================  ==============================================
 """
 
 from __future__ import annotations
 
 import math
+import warnings
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from corecut._typing import AnyArray, FloatArray
-from corecut.spectral.problem import Block, SpectralProblem
+from corecut._typing import FloatArray
+from corecut.spectral.components import KnownVectors, known_vectors
+from corecut.spectral.multilevel import TOLERANCE, multilevel_eigenvectors
+from corecut.spectral.problem import SpectralProblem
 
 # Up to this size LAPACK's full decomposition takes a fraction of a second.
 DENSE_SIZE = 1200
 
 
-def exact_eigenvectors(problem: SpectralProblem, count: int, generator: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    """Return the `count` largest eigenvalues (falling) and their eigenvectors as columns.
+@dataclass(frozen=True, eq=False)
+class Eigenvectors:
+    """Leading eigenvalues and eigenvectors of N.
+
+    Attributes
+    ----------
+    values
+        Eigenvalues, falling.
+    vectors
+        Orthonormal eigenvectors as columns.
+    converged
+        Whether the distances of the eigenvalues from the top are right to a few percent of themselves.
+    """
+
+    values: FloatArray
+    vectors: FloatArray = field(repr=False)
+    converged: bool = True
+
+
+def subspace_eigenvectors(
+    problem: SpectralProblem,
+    count: int,
+    generator: np.random.Generator,
+    *,
+    threads: int,
+    n_clusters: int | None = None,
+    tolerance: float = TOLERANCE,
+) -> Eigenvectors:
+    """Return the `count` largest eigenvalues and their eigenvectors, good enough for clustering.
+
+    Components give the first vectors exactly; see :mod:`multilevel` for the others.
+    """
+    known = known_vectors(problem)
+    if known.count >= count:
+        return _of_components(problem, known, count, n_clusters, generator)
+    m, rest = problem.size, count - known.count
+    if m <= DENSE_SIZE or rest >= m // 3:
+        return dense_eigenvectors(problem, count)
+    gaps, vectors, converged = multilevel_eigenvectors(problem, rest, known, generator, threads=threads, tolerance=tolerance)
+    if not converged:
+        warnings.warn(
+            f"the {count} eigenvectors have not converged, and clusters may be worse than they could be; ask for fewer by "
+            'n_components=, or for exact ones by eigen_solver="arpack"',
+            UserWarning,
+            stacklevel=2,
+        )
+    return _joined(problem, known, problem.radius - gaps, vectors, converged)
+
+
+def exact_eigenvectors(
+    problem: SpectralProblem,
+    count: int,
+    generator: np.random.Generator,
+    *,
+    threads: int = 1,
+    n_clusters: int | None = None,
+) -> Eigenvectors:
+    """Return the `count` largest eigenvalues and their eigenvectors to machine precision.
 
     Small problems, and those where Lanczos does not converge, are solved densely where memory allows (m ≤ 6,000); beyond that
-    the subspace method, run for longer, is the safe path.
+    the subspace method is the safe path.
     """
     m = problem.size
+    known = known_vectors(problem)
+    if known.count >= count:
+        return _of_components(problem, known, count, n_clusters, generator)
     if m <= DENSE_SIZE or count >= m // 3:
-        return _dense(problem, count)
-    from scipy.sparse.linalg import ArpackError, eigsh
+        return dense_eigenvectors(problem, count)
+    from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
+    operator = problem.operator()
+
+    def apply(x: FloatArray) -> FloatArray:
+        # Known vectors are moved to the eigenvalue 0: one eigenvalue of many vectors is what Lanczos is worst at.
+        inside = known.project(x.reshape(m, 1))
+        return known.project((operator @ inside).reshape(m, 1))[:, 0]
+
+    rest = count - known.count
     try:
         values, vectors = eigsh(
-            problem.operator(), k=count, which="LA", v0=generator.uniform(-1, 1, m), maxiter=50 * count + 500
+            LinearOperator((m, m), matvec=apply, dtype=np.float64),
+            k=rest,
+            which="LA",
+            v0=generator.uniform(-1, 1, m),
+            maxiter=50 * count + 500,
         )
     except ArpackError:
         if m <= 6_000:
-            return _dense(problem, count)
-        return subspace_eigenvectors(problem, count, generator, threads=1, rounds=20)
+            return dense_eigenvectors(problem, count)
+        return subspace_eigenvectors(problem, count, generator, threads=threads, tolerance=1e-8)
     order = np.argsort(-values, kind="stable")
-    return values[order], vectors[:, order]
+    return _joined(problem, known, values[order], vectors[:, order], True)
 
 
-def _dense(problem: SpectralProblem, count: int) -> tuple[FloatArray, FloatArray]:
-    from scipy.linalg import eigh
+def dense_eigenvectors(problem: SpectralProblem, count: int) -> Eigenvectors:
+    """Return the `count` largest eigenvalues and their eigenvectors by LAPACK."""
+    from scipy.linalg import LinAlgError, eigh
 
     m = problem.size
     matrix = problem.dense()
-    values, vectors = eigh(matrix, subset_by_index=[m - count, m - 1])
+    try:
+        values, vectors = eigh(matrix, subset_by_index=[m - count, m - 1])
+    except LinAlgError:
+        values = np.empty(0)
     if values.size < count:
-        # LAPACK's search by index loses eigenvectors where one eigenvalue has very many, as 1 has in a graph of many pieces.
+        # LAPACK's search by index fails, or loses eigenvectors, where one eigenvalue has very many: 1 in a graph of many
+        # pieces, the second one in a complete graph.
         values, vectors = (found[..., m - count :] for found in eigh(matrix, driver="evd"))
-    return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
+    return Eigenvectors(values[::-1], np.ascontiguousarray(vectors[:, ::-1]))
+
+
+def _of_components(
+    problem: SpectralProblem, known: KnownVectors, count: int, n_clusters: int | None, generator: np.random.Generator
+) -> Eigenvectors:
+    return Eigenvectors(np.full(count, problem.radius), known.gathered(count, n_clusters or count, generator))
+
+
+def _joined(
+    problem: SpectralProblem, known: KnownVectors, values: FloatArray, vectors: FloatArray, converged: bool
+) -> Eigenvectors:
+    """Return the known vectors, whose eigenvalue is 1, and the others after them."""
+    if known.count == 0:
+        return Eigenvectors(values, vectors, converged)
+    joined = np.hstack([known.dense(), known.project(vectors)])
+    return Eigenvectors(np.concatenate([np.ones(known.count), values]), joined, converged)
 
 
 def power_vectors(
@@ -80,74 +177,3 @@ def power_vectors(
         if step % period == 0:
             y /= np.maximum(np.linalg.norm(y, axis=0), np.float32(1e-30))
     return y.astype(np.float64)
-
-
-def subspace_eigenvectors(
-    problem: SpectralProblem,
-    count: int,
-    generator: np.random.Generator,
-    *,
-    threads: int,
-    rounds: int = 4,
-    degree: int = 10,
-    tolerance: float = 2e-3,
-) -> tuple[FloatArray, FloatArray]:
-    """Return about the `count` largest eigenvalues and their eigenvectors, good enough for clustering.
-
-    Each round damps the unwanted part of the spectrum, [-radius, the smallest Ritz value], by a Chebyshev polynomial of the
-    given degree and rotates the block to its Ritz vectors. It ends when the Ritz values have settled. Some guard vectors
-    beyond `count` keep the wanted ones from lagging behind.
-    """
-    m = problem.size
-    width = min(m, count + max(4, count // 8))
-    if m <= DENSE_SIZE or width >= m // 2:
-        return _dense(problem, count)
-    y = generator.standard_normal((m, width)).astype(np.float32)
-    y = _filter(problem, y, cut=0.0, degree=degree, threads=threads)
-    values = np.full(width, np.nan)
-    for _ in range(rounds):
-        y = _orthonormal(y)
-        ny = problem.apply(y, threads=threads)
-        small, rotation = np.linalg.eigh(_symmetric(y.T @ ny))
-        new = small[::-1].astype(np.float64)
-        y = y @ np.ascontiguousarray(rotation[:, ::-1])
-        settled = np.max(np.abs(new - values)[:count]) < tolerance  # false while NaN
-        values = new
-        if settled:
-            break
-        y = _filter(problem, y, cut=float(values[-1]), degree=degree, threads=threads)
-    return values[:count], y[:, :count].astype(np.float64)
-
-
-def _filter(problem: SpectralProblem, y: Block, *, cut: float, degree: int, threads: int) -> Block:
-    """Apply the Chebyshev polynomial that is small on [-radius, cut] and grows beyond it, scaled to 1 near the top."""
-    low = -problem.radius
-    cut = min(cut, problem.radius * 0.999)
-    half, centre = (cut - low) / 2, (cut + low) / 2
-    sigma = first = half / max(problem.radius - centre, 1e-12)
-    previous, current = y, problem.apply(y, threads=threads, alpha=first / half, beta=-centre * first / half)
-    for _ in range(degree - 1):
-        following = 1.0 / (2.0 / first - sigma)
-        scale = 2.0 * following / half
-        previous, current = (
-            current,
-            problem.apply(current, threads=threads, alpha=scale, beta=-centre * scale, z=previous, gamma=-sigma * following),
-        )
-        sigma = following
-    return current
-
-
-def _orthonormal(y: Block) -> Block:
-    """Return an orthonormal basis; Cholesky QR twice, Householder where the columns are too dependent for it."""
-    for _ in range(2):
-        gram = _symmetric((y.T @ y).astype(np.float64))
-        try:
-            factor = np.linalg.cholesky(gram)
-        except np.linalg.LinAlgError:
-            return np.linalg.qr(y)[0]
-        y = y @ np.linalg.inv(factor).T.astype(np.float32)
-    return y
-
-
-def _symmetric(matrix: AnyArray) -> AnyArray:
-    return (matrix + matrix.T) * 0.5
