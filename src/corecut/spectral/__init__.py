@@ -14,7 +14,7 @@ import numpy as np
 from corecut._random import as_generator
 from corecut._typing import FloatArray, LabelArray, RandomState
 from corecut._validation import check_count, check_option, thread_count
-from corecut.induced import CoresetGraph
+from corecut.coreset_graphs import CoresetGraph
 from corecut.spectral.blas import single_threaded_blas
 from corecut.spectral.problem import SpectralProblem
 from corecut.spectral.rounding import cluster_qr, kmeans
