@@ -10,11 +10,12 @@ Points are made into one neighbour graph that all methods get. Cuts are `corecut
 clusters); corecut's figures are the median and the worst over the seeds, a peer's its median. The best peer is the one with
 the lowest cut among those that give k clusters, none of them empty. METIS and KaMinPar get integer weights (100 times the
 median weight, between 1 and a million) and no loops, scikit-learn only graphs of at most 6,000 nodes. Leiden is asked with
-the resolution that gives k clusters, where one is found. ARI is held against the better of scikit-learn's two.
+the resolution that gives k clusters, where one is found. ARI is held against the better of scikit-learn's two. A star marks a
+best peer that has a crumb: a cluster below a twentieth of the mean size.
 
 Flags: `cut` median cut above 1.05 times the best peer's (above 1e-12 where that is 0); `ari` median ARI lower than
-scikit-learn's by more than 0.03, or below 0.999 for any seed where the clusters are plain; `seed` the same of the worst seed
-only; `empty` a cluster without nodes; `error` an exception; `time` more than two seconds and more than ten times METIS's time.
+scikit-learn's by more than 0.03, or below 0.999 for any seed where the clusters are plain; `seed` either of the worst seed
+alone; `empty` a cluster without nodes; `error` an exception; `time` more than two seconds and more than ten times METIS's time.
 Linux only, since every run has a process of its own. Needs the extras `bench` and `test`.
 """
 
@@ -46,7 +47,7 @@ from corecut import CoresetSpectralClustering, Graph, make_sbm, normalized_cut
 
 SKLEARN_NODES = 6000
 HEADS = (
-    f"{'':34}{'n':>7}{'k':>4} {'cut':>10}{'worst':>10}{'peer':>10}  {'best peer':13}{'ratio':>7}"
+    f"{'':34}{'n':>7}{'k':>4} {'cut':>10}{'worst':>10}{'peer':>10}  {'best peer':15}{'ratio':>7}"
     f"{'ARI min':>9}{'median':>8}{'sklearn':>8}{'s':>8}{'METIS s':>8}  flags"
 )
 Figures = dict[str, Any]
@@ -214,8 +215,10 @@ def ask_corecut(matrix: sp.csr_array, k: int, seeds: int, limit: float, settings
     def fit(given: Any, k: int, seed: int) -> Any:
         return CoresetSpectralClustering(k, random_state=seed, **settings).fit(given).labels_
 
-    tiny = make_sbm(100, 3, 0.3, 0.01, random_state=0)[0]
-    run = in_child(lambda _: repeat(fit, matrix, k, seeds), before=lambda: quietly(lambda: fit(tiny, 3, 0)), limit=limit)
+    def warm_up() -> None:
+        CoresetSpectralClustering(3, random_state=0).fit(make_sbm(100, 3, 0.3, 0.01, random_state=0)[0])
+
+    run = in_child(lambda _: repeat(fit, matrix, k, seeds), before=lambda: quietly(warm_up), limit=limit)
     return {"failed": run.failed} if run.failed else {"runs": run.result}
 
 
@@ -258,19 +261,21 @@ def store(path: Path | None, key: str, entry: dict[str, Any]) -> None:
 # --- judgement -----------------------------------------------------------------------------------------------------------
 
 
-def best_peer(peers: dict[str, Figures], k: int) -> tuple[str, float]:
-    cuts = {}
+def best_peer(peers: dict[str, Figures], k: int) -> tuple[str, float, int | None]:
+    """Return the peer with the lowest median cut, that cut, and the size of its smallest cluster."""
+    cuts, smallest = {}, {}
     for name, answer in peers.items():
-        full = [run["cut"] for run in answer.get("runs", []) if run.get("clusters") == k]
+        full = [run for run in answer.get("runs", []) if run.get("clusters") == k]
         if full:
-            cuts[name] = statistics.median(full)
+            cuts[name] = statistics.median(run["cut"] for run in full)
+            smallest[name] = min(run["smallest"] for run in full)
     name = min(cuts, key=cuts.__getitem__, default="")
-    return name, cuts.get(name, float("nan"))
+    return name, cuts.get(name, float("nan")), smallest.get(name)
 
 
 def judge(member: Member, k: int, ours: Figures, peers: dict[str, Figures]) -> Figures:
     """Return the figures of a row and its flags."""
-    peer, bound = best_peer(peers, k)
+    peer, bound, crumb = best_peer(peers, k)
     cuts, aris, times = (values(ours, name) for name in ("cut", "ari", "seconds"))
     theirs = [ari for name in SKLEARN for ari in values(peers.get(name, {}), "ari")]
     metis = values(peers.get("METIS", {}), "seconds")
@@ -279,6 +284,8 @@ def judge(member: Member, k: int, ours: Figures, peers: dict[str, Figures]) -> F
         "worst": max(cuts, default=None),
         "peer": peer,
         "peer_cut": bound,
+        "peer_smallest": crumb,
+        "smallest": min(values(ours, "smallest"), default=None),
         "ari_min": min(aris, default=None),
         "ari": statistics.median(aris) if aris else None,
         "ari_sklearn": max(theirs, default=None),
@@ -292,13 +299,10 @@ def judge(member: Member, k: int, ours: Figures, peers: dict[str, Figures]) -> F
         flags.append("empty")
     if cuts and row["cut"] > allowed:
         flags.append("cut")
-    if aris:
-        least = max([ari - 0.03 for ari in theirs], default=-1.0)
-        if row["ari"] < least or (member.exact and row["ari_min"] < 0.999):
-            flags.append("ari")
-        elif row["ari_min"] < least:
-            flags.append("seed")
-    if cuts and row["worst"] > allowed and not {"cut", "seed"} & set(flags):
+    least = max([ari - 0.03 for ari in theirs], default=-1.0)
+    if aris and (row["ari"] < least or (member.exact and row["ari_min"] < 0.999)):
+        flags.append("ari")
+    if not flags and ((cuts and row["worst"] > allowed) or (aris and row["ari_min"] < least)):
         flags.append("seed")
     if times and metis and row["seconds"] > max(2.0, 10 * row["metis_seconds"]):
         flags.append("time")
@@ -309,12 +313,13 @@ def line(member: Member, n: int, k: int, row: Figures) -> str:
     def cell(value: float | None, form: str, width: int) -> str:
         return f"{'' if value is None else format(value, form):>{width}}"
 
-    bound = row["peer_cut"]
+    bound, crumb = row["peer_cut"], row["peer_smallest"]
+    peer = row["peer"] + ("*" if crumb is not None and crumb < 0.05 * n / k else "")
     ratio = row["cut"] / bound if row["cut"] is not None and bound > 0 else None
     return (
         f"{member.name:34}{n:7}{k:4} "
         + "".join(cell(row[name], ".3g", 10) for name in ("cut", "worst", "peer_cut"))
-        + f"  {row['peer']:13}"
+        + f"  {peer:15}"
         + cell(ratio, ".2f", 7)
         + "".join(cell(row[name], ".3f", width) for name, width in (("ari_min", 9), ("ari", 8), ("ari_sklearn", 8)))
         + "".join(cell(row[name], ".2f", 8) for name in ("seconds", "metis_seconds"))
