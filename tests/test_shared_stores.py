@@ -202,9 +202,9 @@ def test_locks_end_with_their_holder(tmp_path):
 
 
 def test_files_of_living_writers_are_left_alone(tmp_path):
-    mine = tmp_path / ".g.csv.0123abcd.partial"
+    mine = tmp_path / ".g.csv.4194303998.0123abcd.partial"
     handle = try_lock(mine)
-    dead = tmp_path / ".g.csv.4242.0123abce.partial"
+    dead = tmp_path / ".g.csv.4194303999.0123abce.partial"
     dead.write_text("x")
     write_graph(star(4), tmp_path / "g.csv")
     assert mine.exists()

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from corecut._locks import exchange, exclusive, remove_if_free, try_lock, unlock
+from corecut._locks import exchange, exclusive, is_alive, remove_if_free, try_lock, unlock
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
@@ -148,8 +148,10 @@ def atomic_file(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
     """
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a directory; give a file name")
-    for stale in _siblings(path, r"\.", r"\.([0-9]+\.)?[0-9a-f]{8}\.partial"):
-        remove_if_free(stale)
+    for stale in _siblings(path, r"\.", r"\.[0-9]+\.[0-9a-f]+\.partial"):
+        # Where the disk knows no locks, the number of the process has to do.
+        if not is_alive(int(stale.name.split(".")[-3])):
+            remove_if_free(stale)
     temporary, handle = _locked_file(path)
     try:
         yield temporary
@@ -171,7 +173,7 @@ def atomic_file(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
 def _locked_file(path: Path) -> tuple[Path, int]:
     """Make an empty file of a new name, locked while this process lives."""
     while True:
-        temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}.partial"
+        temporary = path.parent / f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.partial"
         handle = try_lock(temporary)
         if handle is not None:
             return temporary, handle

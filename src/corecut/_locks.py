@@ -83,6 +83,19 @@ def remove_if_free(path: Path) -> None:
         os.close(handle)
 
 
+def is_alive(process: int) -> bool:
+    """Whether a process of this number runs; True when in doubt, as on Windows, where asking would end it."""
+    if os.name == "nt":
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def _lock(handle: int) -> bool:
     """Lock an open file; False when it is locked already. Where the disk knows no locks, all are free."""
     if fcntl is not None:
