@@ -240,7 +240,7 @@ class EdgeParser {
 
     Edges parse(Context& context, std::string_view block) {
         // A quote may hide line ends: such a block is read in one go, others in pieces of whole lines.
-        const bool quotes = std::memchr(block.data(), '"', block.size()) != nullptr;
+        const bool quotes = block.find('"') != std::string_view::npos;
         std::vector<const char*> borders{block.data()};
         const char* const last = block.data() + block.size();
         while (borders.back() < last) {
