@@ -15,6 +15,7 @@ from scipy.sparse.csgraph import connected_components
 
 from corecut import Graph, KernelView, build_coreset, conductance, label_nodes, sample_seeds
 from corecut.coreset import everything
+from corecut.graph import NotSymmetricError
 
 PATH = np.array([[0, 2, 0, 0], [2, 0, 1, 0], [0, 1, 0, 3], [0, 0, 3, 0]], dtype=float)
 
@@ -412,3 +413,40 @@ def test_equal_bits_for_any_number_of_threads(many_blocks: sp.csr_array) -> None
         checks.same_bits(one, other)
         checks.same_bits(one.subgraph(nodes, n_jobs=1), other.subgraph(nodes, n_jobs=jobs))
     np.testing.assert_allclose(one.degrees, many_blocks.sum(axis=1), rtol=1e-13)
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr"])
+@pytest.mark.parametrize("indices", [">i4", ">i8", "<i4", "i2", "u4", "u8"])
+@pytest.mark.parametrize("values", [">f8", ">f4", "f2", ">i4", "?"])
+def test_any_byte_order_and_width(kind, indices, values):
+    """Arrays as files from other machines hold them."""
+    matrix = sp.csr_array(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0.0]])).asformat(kind)
+    matrix.data = matrix.data.astype(values)
+    if kind == "coo":
+        matrix.coords = tuple(axis.astype(indices) for axis in matrix.coords)
+    else:
+        matrix.indices, matrix.indptr = matrix.indices.astype(indices), matrix.indptr.astype(indices)
+    graph = Graph.from_matrix(matrix)
+    assert graph.degrees.tolist() == [1, 2, 1]
+    assert graph.indices.dtype in (np.int32, np.int64)
+
+
+def test_indices_that_no_graph_has():
+    matrix = sp.csr_array(np.ones((2, 2)))
+    matrix.indices = np.array([0, 2**63, 0, 1], dtype=np.uint64)
+    with pytest.raises(ValueError, match="index 9223372036854775808 is out of range"):
+        Graph.from_matrix(matrix)
+    matrix.indices = np.array([0, 0.5, 0, 1])
+    with pytest.raises(TypeError, match="its indices are float64, not integers"):
+        Graph.from_matrix(matrix)
+
+
+def test_edges_are_counted_with_their_loops():
+    assert Graph.from_matrix(np.array([[3, 1, 0], [1, 0, 2], [0, 2, 0]])).n_edges == 3
+    assert Graph.from_matrix(np.array([[0, 1], [1, 0]])).n_edges == 1
+
+
+def test_asymmetry_has_an_error_of_its_own():
+    with pytest.raises(NotSymmetricError, match="the graph is not symmetric") as caught:
+        Graph.from_matrix(np.array([[0, 1], [0, 0]]))
+    assert isinstance(caught.value, ValueError)

@@ -97,7 +97,7 @@ def test_names_are_numbered_in_the_order_of_the_file(tmp_path, block_bytes):
     path = written(tmp_path, ["b a", "a c", "d b", "e f"])
     reader = EdgeListReader(path, block_bytes=block_bytes)
     blocks = list(reader.blocks())
-    assert list(reader.names.array()) == ["b", "a", "c", "d", "e", "f"]
+    assert list(reader.names()) == ["b", "a", "c", "d", "e", "f"]
     assert np.concatenate([block[0] for block in blocks]).tolist() == [0, 1, 3, 4]
 
 
@@ -167,7 +167,7 @@ def test_compressed_text_is_known_by_its_content(tmp_path, name):
         (b"1 2\n3 x\n", "line 2: the target id 'x' is not an integer like the first ones; for names, read ids as \"text\""),
         (b"1 2\n99999999999999999999 4\n", "line 2: the source id does not fit in 64 bits"),
         (b"1,2\n,4\n", "line 2: the source id is empty"),
-        (b"a,b\nc,\n", "line 2: the target id is empty"),
+        (b"a,b\nb,\n", "line 2: the target id is empty"),
         (b"1 2 0.5\n3 4 much\n", "line 2: the weight 'much' is not a number"),
         (b"1 2 0.5\n3 4 -1\n", "line 2: the weight is negative"),
         (b"1 2 0.5\n3 4 nan\n", "line 2: the weight is not finite"),

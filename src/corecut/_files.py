@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import glob
+import bz2
+import errno
 import gzip
+import importlib
 import os
 import re
 import secrets
@@ -11,21 +13,36 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
-try:
-    import fcntl
-except ImportError:  # Windows: no lock, hence no check for a second writer
-    fcntl = None  # type: ignore[assignment]
+from corecut._locks import exchange, exclusive, is_alive, remove_if_free, try_lock, unlock
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-"""Endings of compressed files, and Arrow's names for them."""
+"""Endings of compressed files, and the names of what they are packed with."""
 
 
 class GraphFileError(ValueError):
     """A file that cannot be read as what it should be. The message names the file, the line where there is one, the cure."""
+
+
+def shown(text: str) -> str:
+    """Return a text in quotes as messages show it: not longer than people read."""
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, or its kind where it has none."""
+    return str(error).strip().splitlines()[0][:300] if str(error).strip() else type(error).__name__
+
+
+def require_arrow(what: str, *parts: str) -> tuple[Any, ...]:
+    """Return pyarrow and parts of it; refuse `what` where it is not installed: it is large, and few need it."""
+    try:
+        return tuple(importlib.import_module(name) for name in ("pyarrow", *(f"pyarrow.{part}" for part in parts)))
+    except ImportError:
+        raise GraphFileError(f'{what} need pyarrow; install it with: pip install "corecut[parquet]"') from None
 
 
 def ending_of(file: Path) -> str:
@@ -73,6 +90,13 @@ def physical_memory() -> int | None:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
+def require_memory(needed: int, what: str) -> None:
+    """Refuse what cannot fit in the machine's memory, before the system is asked for it."""
+    memory = physical_memory()
+    if memory is not None and needed > memory:
+        raise GraphFileError(f"{what} needs about {show_size(needed)} of memory, this machine has {show_size(memory)}")
+
+
 def require_free_space(folder: Path, needed: int, purpose: str) -> None:
     """Refuse work whose files would not fit on the disk."""
     free = shutil.disk_usage(folder).free
@@ -86,88 +110,139 @@ def require_free_space(folder: Path, needed: int, purpose: str) -> None:
 @contextmanager
 def packed_stream(path: Path, name: Path) -> Iterator[BinaryIO]:
     """Open `path` for writing, compressed as the ending of `name` says."""
-    import pyarrow as pa
-
     packing = PACKED.get(name.suffix.lower())
     with path.open("wb") as raw:
         if packing == "gzip":
-            # Arrow packs at the slowest level; without name and time the same content gives the same file.
+            # Without name and time the same content gives the same file.
             with gzip.GzipFile("", "wb", compresslevel=4, fileobj=raw, mtime=0) as stream:
                 yield cast(BinaryIO, stream)
+        elif packing == "bz2":
+            with bz2.BZ2File(raw, "wb") as stream:
+                yield cast(BinaryIO, stream)
         elif packing:
-            with pa.CompressedOutputStream(pa.PythonFile(raw, "wb"), packing) as stream:
+            with _zstd(raw, "wb", f"{name}: files packed with zstd") as stream:
                 yield stream
         else:
             yield raw
 
 
+def zstd_reader(raw: Any) -> Any:
+    """Return a stream of the bytes that a file object holds packed with zstd."""
+    return _zstd(raw, "rb", "files packed with zstd")
+
+
+def _zstd(raw: Any, mode: str, what: str) -> Any:
+    try:
+        return importlib.import_module("compression.zstd").ZstdFile(raw, mode)  # from Python 3.14 on
+    except ImportError:
+        (pa,) = require_arrow(what)
+    file = pa.PythonFile(raw, mode[0])
+    return pa.CompressedInputStream(file, "zstd") if mode == "rb" else pa.CompressedOutputStream(file, "zstd")
+
+
 @contextmanager
-def atomic_file(path: Path) -> Iterator[Path]:
+def atomic_file(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
     """Give a temporary path beside `path`; rename it to `path` on success, remove it on failure.
 
-    Leftovers of writers that were killed are removed first.
+    Whether there is a file to be replaced is decided at the renaming. Leftovers of writers that were killed are removed first.
     """
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a directory; give a file name")
-    for stale in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
-        if not _alive(stale.name.split(".")[-3]):
-            stale.unlink(missing_ok=True)
-    temporary = path.parent / f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.partial"
+    for stale in _siblings(path, r"\.", r"\.[0-9]+\.[0-9a-f]+\.partial"):
+        # Where the disk knows no locks, the number of the process has to do.
+        if not is_alive(int(stale.name.split(".")[-3])):
+            remove_if_free(stale)
+    temporary, handle = _locked_file(path)
     try:
         yield temporary
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
-        temporary.replace(path)
+        if os.name == "nt":  # an open file cannot be renamed there
+            unlock(handle)
+            handle = -1
+        if overwrite:
+            temporary.replace(path)
+        else:
+            _rename_to_new(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+        if handle >= 0:
+            unlock(handle)
+
+
+def _locked_file(path: Path) -> tuple[Path, int]:
+    """Make an empty file of a new name, locked while this process lives."""
+    while True:
+        temporary = path.parent / f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.partial"
+        handle = try_lock(temporary)
+        if handle is not None:
+            return temporary, handle
+
+
+def _rename_to_new(temporary: Path, path: Path) -> None:
+    """Rename a file, unless there is one of that name."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise FileExistsError(f"{path} exists already; choose another name, or allow to overwrite it") from None
+    except OSError:  # a disk without links
+        if path.exists():
+            raise FileExistsError(f"{path} exists already; choose another name, or allow to overwrite it") from None
+        temporary.replace(path)
 
 
 @contextmanager
 def building_directory(path: Path) -> Iterator[Path]:
-    """Give the fresh directory `path`.partial, locked while this process lives; removed on failure.
+    """Give a fresh directory beside `path`, removed in the end. One process at a time: a second one is refused.
 
-    A leftover of a build that was killed is removed first; a directory that a living process holds is refused. The caller
-    renames it when it is complete.
+    The caller renames it when it is complete. While the lock is held no other builder lives, so that whatever else is
+    called like a build of `path` was left by one that was killed, and is removed.
     """
-    partial = path.with_name(path.name + ".partial")
-    if partial.exists():
-        handle = _lock(partial)
-        shutil.rmtree(partial)
-        _unlock(handle)
-    partial.mkdir(parents=True)
-    handle = _lock(partial)
+    with exclusive(path.with_name(f".{path.name}.lock"), f"{path} is in use: another process is building this store"):
+        for stale in _siblings(path, "", r"(\.[0-9a-f]{8})?\.partial"):
+            shutil.rmtree(stale, ignore_errors=True)
+        # A builder that was killed between two renamings left the store of before under another name.
+        for old in _siblings(path, "", r"\.[0-9a-f]{8}\.old"):
+            if path.exists():
+                shutil.rmtree(old, ignore_errors=True)
+            else:
+                old.rename(path)
+        folder = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
+        folder.mkdir(parents=True)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _siblings(path: Path, before: str, behind: str) -> list[Path]:
+    """Return the neighbours of a path whose names are its own with something before and behind it, as patterns."""
+    pattern = re.compile(before + re.escape(path.name) + behind)
     try:
-        yield partial
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-        _unlock(handle)
+        return [entry for entry in path.parent.iterdir() if pattern.fullmatch(entry.name)]
+    except FileNotFoundError:
+        return []
 
 
-def _lock(folder: Path) -> int:
-    if fcntl is None:
-        return -1
-    handle = os.open(folder, os.O_RDONLY)
+def publish_directory(folder: Path, path: Path) -> None:
+    """Give a complete directory its final name; one that has the name goes away. Readers find one or the other, and whole."""
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(handle)
-        raise OSError(f"{folder} is in use: another process is building this store") from None
-    return handle
+        if not path.exists():
+            folder.rename(path)
+        elif exchange(folder, path):
+            _remove_directory(folder)
+        else:
+            old = folder.with_suffix(".old")
+            path.rename(old)
+            folder.rename(path)
+            _remove_directory(old)
+    except OSError as error:
+        if path.exists() and folder.exists() and error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+            raise FileExistsError(f"{path} exists already; choose another name") from None
+        raise
 
 
-def _unlock(handle: int) -> None:
-    if handle >= 0:
-        os.close(handle)
-
-
-def _alive(process: str) -> bool:
-    """Whether a process of this number runs; True when in doubt, as on Windows, where asking would end it."""
-    if os.name == "nt":
-        return True
-    try:
-        os.kill(int(process), 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except (ValueError, OSError):
-        return True
-    return True
+def _remove_directory(folder: Path) -> None:
+    """Remove a store: the description first, so that what is left is no store."""
+    (folder / "graph.json").unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)

@@ -28,6 +28,10 @@ Check = Literal["sample", "full", "none"]
 _FEW_ENTRIES, _SYMMETRY_SAMPLE = 20_000, 5_000
 
 
+class NotSymmetricError(ValueError):
+    """A matrix that is not symmetric, where a graph was expected. The message names an entry and the cure."""
+
+
 @dataclass(frozen=True, eq=False)
 class Graph:
     """An undirected weighted graph as a symmetric matrix A in compressed sparse row form.
@@ -103,7 +107,7 @@ class Graph:
         found = _asymmetry(graph, check, threads)
         if found is not None:
             x, y, forward, backward = found
-            raise ValueError(
+            raise NotSymmetricError(
                 f"the graph is not symmetric: entry ({x}, {y}) = {forward:g} but entry ({y}, {x}) = {backward:g}; "
                 'pass symmetrize="mean", "max" or "min", or make the matrix symmetric first'
             )
@@ -118,6 +122,12 @@ class Graph:
     def n_entries(self) -> int:
         """Number of stored entries: twice the number of edges, plus the self-loops."""
         return int(self.indices.shape[0])
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges, self-loops included."""
+        loops = 0 if self.diagonal is None else int(np.count_nonzero(self.diagonal))
+        return (self.n_entries + loops) // 2
 
     @cached_property
     def volume(self) -> float:
@@ -184,12 +194,13 @@ def _as_csr(matrix: Any) -> _Arrays:
         # scipy knows neither half precision nor foreign byte orders
         matrix = sp.csr_array(matrix if matrix.dtype == np.float32 else matrix.astype(np.float64))
     elif matrix.format != "csr":
+        matrix = _native(matrix)
         _check_coordinates(matrix)
     csr = matrix if matrix.format == "csr" else sp.csr_array(matrix)
     data: AnyArray = csr.data
     if data.dtype.kind in "biu" or data.dtype not in (np.float32, np.float64):
         data = data.astype(np.float64)
-    indptr, indices = np.ascontiguousarray(csr.indptr), np.ascontiguousarray(csr.indices)
+    indptr, indices = (_index(np.ascontiguousarray(array)) for array in (csr.indptr, csr.indices))
     if indptr.size != csr.shape[0] + 1:
         raise ValueError(f"the matrix is corrupt: indptr has {indptr.size} elements for {csr.shape[0]} rows")
     if 0 <= indptr[-1] < min(indices.size, data.size):
@@ -205,6 +216,24 @@ class _Arrays:
     indptr: AnyArray
     indices: AnyArray
     data: AnyArray
+
+
+def _index(array: AnyArray) -> AnyArray:
+    """Return indices in a type that the kernels know: int32 or int64 in the machine's own byte order."""
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"the matrix is corrupt: its indices are {array.dtype}, not integers")
+    if array.dtype.isnative and array.dtype in (np.int32, np.int64):
+        return array
+    if array.dtype.kind == "u" and array.size and int(array.max()) >= 2**63:
+        raise ValueError(f"index {int(array.max())} is out of range: it does not fit in 64 bits")
+    return array.astype(np.int32 if array.dtype.itemsize == 4 and array.dtype.kind == "i" else np.int64)
+
+
+def _native(matrix: Any) -> Any:
+    """Return a sparse matrix whose values have the machine's own byte order and a type that scipy's conversions know."""
+    if matrix.dtype.isnative and matrix.dtype.itemsize > 2:
+        return matrix
+    return matrix.astype(np.float64)
 
 
 def _check_coordinates(matrix: Any) -> None:

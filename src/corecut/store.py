@@ -9,14 +9,16 @@
     node_ids.npy    the nodes' own ids, only when they differ from 0 .. n - 1: int64; for text the UTF-8 bytes of all names
                     one after another, with node_ids_offsets.npy (int64, n + 1) telling them apart
 
-`graph.json` uses the words of the binsparse format. A store is made in a directory NAME.partial beside it, which gets its
-final name only when complete, so that a half-made store cannot be taken for one. Mapped pages belong to the operating
+`graph.json` uses the words of the binsparse format. A store is made in a directory of another name beside it, which takes its
+place only when complete and in one step, so that a half-made store cannot be taken for one and a reader sees either the store
+of before or the new one. Who has opened a store keeps it, whatever happens to its name. Mapped pages belong to the operating
 system's cache: they are not anonymous memory and are given back under pressure.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,18 +30,32 @@ from typing import Any, BinaryIO
 import numpy as np
 
 import corecut
-from corecut._files import GraphFileError, building_directory
+from corecut import _core
+from corecut._files import GraphFileError, building_directory, first_line, publish_directory
 from corecut._typing import AnyArray, FloatArray, IntArray
+from corecut._validation import thread_count
 from corecut.graph import Graph
+from corecut.node_ids import checked_ids, names_array, packed_names
+from corecut.stored_files import StoredFiles
 
 _FORMAT_VERSION = 1
 _HEADER_BYTES = 128
 _CHUNK = 1 << 24
+_MOST_DESCRIPTION = 1 << 20
+_TYPES: dict[str, tuple[type[np.generic], ...]] = {
+    "indptr": (np.int64,),
+    "indices": (np.int32, np.int64),
+    "data": (np.float64, np.float32),
+    "degrees": (np.float64,),
+    "diagonal": (np.float64,),
+    "node_ids": (np.int64, np.uint8),
+    "node_ids_offsets": (np.int64,),
+}
 
 
 @dataclass(frozen=True, eq=False)
 class GraphStore:
-    """A graph on disk. Use :meth:`open`; the files are mapped when they are first needed and never written.
+    """A graph on disk. Use :meth:`open`; its files are opened once, mapped when they are first needed and never written.
 
     Examples
     --------
@@ -51,34 +67,40 @@ class GraphStore:
 
     path: Path
     description: dict[str, Any] = field(repr=False)
+    _files: StoredFiles = field(repr=False)
 
     @classmethod
     def open(cls, path: str | Path, *, verify: bool = False) -> GraphStore:
-        """Open a store: sizes of all files are checked, and with `verify` their checksums, which reads everything."""
+        """Open a store: sizes of all files are checked, and with `verify` all of their content, which reads everything."""
         folder = Path(path)
-        try:
-            description = json.loads((folder / "graph.json").read_text(encoding="utf-8"))
-            version = description["corecut"]["format"]
-            files = description["corecut"]["files"]
-            shape = description["binsparse"]["shape"]
-        except FileNotFoundError:
-            raise GraphFileError(f"{folder} is not a graph store: it has no graph.json") from None
-        except (ValueError, KeyError, TypeError, OSError) as error:
-            raise GraphFileError(f"{folder / 'graph.json'} is damaged ({error}); build the store again") from None
-        if version != _FORMAT_VERSION:
-            raise GraphFileError(f"{folder} has format {version}, this version of corecut reads format {_FORMAT_VERSION}")
-        for name, known in files.items():
-            file = folder / name
-            size = file.stat().st_size if file.is_file() else None
-            if size != known["bytes"]:
-                what = "is missing" if size is None else f"has {size} bytes instead of {known['bytes']}"
-                raise GraphFileError(f"{file} {what}; build the store again")
-        if shape[0] != shape[1] or not {"indptr.npy", "indices.npy", "degrees.npy"} <= files.keys():
-            raise GraphFileError(f"{folder / 'graph.json'} does not describe a graph; build the store again")
-        store = cls(folder, description)
+        store = StoredFiles.opened(folder, lambda files: cls._of(folder, files))
         if verify:
             store.verify()
         return store
+
+    @classmethod
+    def _of(cls, folder: Path, files: StoredFiles) -> GraphStore:
+        """Make a store of opened files; what is wrong with them raises a GraphFileError."""
+        name = folder / "graph.json"
+        text = files.read("graph.json", _MOST_DESCRIPTION)
+        if text is None:
+            raise GraphFileError(f"{folder} is not a graph store: it has no graph.json")
+        try:
+            description = json.loads(text)
+            version = description["corecut"]["format"]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise GraphFileError(f"{name} is damaged ({first_line(error)}); build the store again") from None
+        if version != _FORMAT_VERSION:
+            raise GraphFileError(f"{folder} has format {version}, this version of corecut reads format {_FORMAT_VERSION}")
+        problem = _problem(description)
+        if problem:
+            raise GraphFileError(f"{name} does not describe a graph ({problem}); build the store again")
+        for file, known in description["corecut"]["files"].items():
+            size = files.add(file)
+            if size != known["bytes"]:
+                what = "is missing" if size is None else f"has {size} bytes instead of {known['bytes']}"
+                raise GraphFileError(f"{folder / file} {what}; build the store again")
+        return cls(folder, description, files)
 
     @staticmethod
     def is_store(path: str | Path) -> bool:
@@ -93,15 +115,20 @@ class GraphStore:
         return cls.open(path)
 
     def verify(self) -> None:
-        """Compare every file with its checksum."""
+        """Compare every file with its checksum, then check the graph itself: order, range, weights, degrees."""
         for name, known in self.description["corecut"]["files"].items():
-            checksum = 0
-            with (self.path / name).open("rb") as file:
-                file.seek(_HEADER_BYTES)
-                while block := file.read(_CHUNK):
-                    checksum = zlib.crc32(block, checksum)
-            if checksum != known["crc32"]:
+            if self._files.checksum(name, _HEADER_BYTES) != known["crc32"]:
                 raise GraphFileError(f"{self.path / name} is damaged: its checksum is wrong; build the store again")
+        graph = self.graph
+        try:
+            degrees, diagonal, _, canonical = _core.scan(graph.matrix, thread_count(None))
+        except ValueError as error:
+            raise GraphFileError(f"{self.path} holds no graph ({first_line(error)}); build the store again") from None
+        loops = np.zeros(graph.n_nodes) if graph.diagonal is None else graph.diagonal
+        if not canonical or not np.allclose(degrees, graph.degrees) or (diagonal.size and not np.array_equal(diagonal, loops)):
+            raise GraphFileError(
+                f"{self.path} holds rows that are not sorted, or degrees of another graph; build the store again"
+            )
 
     @property
     def n_nodes(self) -> int:
@@ -120,16 +147,23 @@ class GraphStore:
 
     @cached_property
     def graph(self) -> Graph:
-        """The graph over the mapped files; nothing is read but what the algorithms touch."""
+        """The graph over the mapped files; nothing is read but what the algorithms touch, and the degrees."""
         n, entries = self.n_nodes, self.n_entries
-        return Graph(
-            self._array("indptr", n + 1, "iu"),
-            self._array("indices", entries, "iu"),
-            self._array("data", entries, "f") if self._has("data") else None,
-            self._array("degrees", n, "f"),
-            self._array("diagonal", n, "f") if self._has("diagonal") else None,
-            self.node_ids,
-        )
+        indptr = self._array("indptr", n + 1)
+        if indptr[0] != 0 or indptr[-1] != entries:
+            raise GraphFileError(
+                f"{self.path / 'indptr.npy'} is damaged: it must go from 0 to {entries}; build the store again"
+            )
+        degrees = self._array("degrees", n)
+        diagonal = self._array("diagonal", n) if self._has("diagonal") else None
+        for name, values in (("degrees", degrees), ("diagonal", diagonal)):
+            # Every algorithm reads them all, and would give wrong labels without a word.
+            if values is not None and values.size and not (values.min() >= 0 and values.max() < np.inf):
+                raise GraphFileError(
+                    f"{self.path / name}.npy is damaged: it holds values that are negative or not finite; build the store again"
+                )
+        data = self._array("data", entries) if self._has("data") else None
+        return Graph(indptr, self._array("indices", entries), data, degrees, diagonal, self.node_ids)
 
     @cached_property
     def node_ids(self) -> AnyArray | None:
@@ -137,30 +171,61 @@ class GraphStore:
         if not self._has("node_ids"):
             return None
         if not self._has("node_ids_offsets"):
-            return self._array("node_ids", self.n_nodes, "i")
-        offsets = self._array("node_ids_offsets", self.n_nodes + 1, "i")
-        text = self._array("node_ids", int(offsets[-1]), "u").tobytes()
-        names = np.empty(self.n_nodes, object)
-        names[:] = [text[a:b].decode() for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
-        return names
+            return self._array("node_ids", self.n_nodes, np.int64)
+        offsets = self._array("node_ids_offsets", self.n_nodes + 1)
+        try:
+            if offsets[0] != 0 or (np.diff(offsets) < 0).any():
+                raise ValueError("the places of the names do not rise")
+            return names_array(self._array("node_ids", int(offsets[-1]), np.uint8).tobytes(), offsets)
+        except GraphFileError:
+            raise
+        except ValueError as error:
+            raise GraphFileError(
+                f"{self.path / 'node_ids.npy'} is damaged ({first_line(error)}); build the store again"
+            ) from None
 
     def _has(self, name: str) -> bool:
         return f"{name}.npy" in self.description["corecut"]["files"]
 
-    def _array(self, name: str, length: int, kinds: str) -> AnyArray:
+    def _array(self, name: str, length: int, *types: type[np.generic]) -> AnyArray:
         file = self.path / f"{name}.npy"
         try:
-            array: AnyArray = np.load(file, mmap_mode="r" if length else None, allow_pickle=False)
+            array = self._files.array(f"{name}.npy", length)
         except (ValueError, OSError) as error:
-            raise GraphFileError(f"{file} is damaged ({error}); build the store again") from None
-        if array.shape != (length,) or array.dtype.kind not in kinds:
-            raise GraphFileError(
-                f"{file} holds {array.dtype} of shape {array.shape}, expected ({length},); build the store again"
-            )
-        return array.view(np.ndarray)
+            raise GraphFileError(f"{file} is damaged ({first_line(error)}); build the store again") from None
+        if not any(array.dtype == np.dtype(kind) for kind in types or _TYPES[name]):
+            wanted = " or ".join(np.dtype(kind).name for kind in types or _TYPES[name])
+            raise GraphFileError(f"{file} holds {array.dtype.str}, expected {wanted}; build the store again")
+        return array
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process opens the files itself.
+        return type(self).open, (self.path,)
 
     def __repr__(self) -> str:
         return f"GraphStore({str(self.path)!r}: {self.n_nodes:,} nodes, {self.n_entries:,} entries)"
+
+
+def _problem(description: Any) -> str | None:
+    """Say what a description lacks; None when it is complete."""
+    files, matrix = description["corecut"].get("files"), description.get("binsparse")
+    if not isinstance(files, dict) or not isinstance(matrix, dict):
+        return "it must list the files and describe the matrix"
+    for name, known in files.items():
+        if name.removesuffix(".npy") not in _TYPES or not name.endswith(".npy"):
+            return f"it lists the unknown file {name[:60]!r}"
+        if not isinstance(known, dict) or not all(_is_count(known.get(key)) for key in ("bytes", "crc32")):
+            return f"it must give bytes and crc32 of {name}"
+    if not {"indptr.npy", "indices.npy", "degrees.npy"} <= files.keys():
+        return "it must list indptr.npy, indices.npy and degrees.npy"
+    shape, entries = matrix.get("shape"), matrix.get("number_of_stored_values")
+    if not isinstance(shape, list) or len(shape) != 2 or not all(map(_is_count, shape)) or shape[0] != shape[1]:
+        return "the shape must be [n, n]"
+    return None if _is_count(entries) else "number_of_stored_values must be a number"
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**62
 
 
 class StoreWriter:
@@ -180,10 +245,9 @@ class StoreWriter:
     @contextmanager
     def create(cls, path: str | Path, *, overwrite: bool = False) -> Iterator[StoreWriter]:
         """Open a writer for a new store; the store appears when the block ends without an error."""
-        final = Path(path)
-        if final.exists() and not (overwrite and GraphStore.is_store(final)):
-            cure = "choose another name, or allow to overwrite it" if GraphStore.is_store(final) else "choose another name"
-            raise FileExistsError(f"{final} exists already; {cure}")
+        # A link stays one; what it points to is replaced.
+        final = Path(os.path.realpath(path)) if Path(path).is_symlink() else Path(path)
+        _refuse_existing(final, overwrite)
         with building_directory(final) as folder:
             writer = cls(folder)
             try:
@@ -192,15 +256,9 @@ class StoreWriter:
                 writer._close()
             if not writer._complete:
                 raise RuntimeError("a store was closed before it was finished")
-            if final.exists():
-                old = final.with_name(final.name + ".old.partial")
-                if old.exists():
-                    _remove_store(old)
-                final.rename(old)
-                folder.rename(final)
-                _remove_store(old)
-            else:
-                folder.rename(final)
+            # The name may have been taken meanwhile.
+            _refuse_existing(final, overwrite)
+            publish_directory(folder, final)
 
     def begin(self, n_nodes: int, index_type: np.dtype[np.generic], weighted: bool) -> None:
         """Prepare for n_nodes rows."""
@@ -241,10 +299,11 @@ class StoreWriter:
             raise RuntimeError(f"{self._rows_done} of {self._n_nodes} rows were written")
         if "diagonal" in self._files:
             self._files["diagonal"].pad(self._n_nodes)
-        if node_ids is not None and node_ids.dtype.kind in "OUT":
-            names = [str(name).encode() for name in node_ids]
-            self._open("node_ids", np.uint8).write(np.frombuffer(b"".join(names), np.uint8))
-            self._open("node_ids_offsets", np.int64).write(np.cumsum([0, *map(len, names)], dtype=np.int64))
+        node_ids = checked_ids(node_ids)
+        if node_ids is not None and node_ids.dtype.kind == "O":
+            names, offsets = packed_names(node_ids.tolist())
+            self._open("node_ids", np.uint8).write(np.frombuffer(names, np.uint8))
+            self._open("node_ids_offsets", np.int64).write(offsets)
         elif node_ids is not None:
             self._open("node_ids", np.int64).write(node_ids)
         if "data" in self._files and self._unit:
@@ -316,17 +375,11 @@ class _ArrayFile:
 @contextmanager
 def scratch_store(target: Path) -> Iterator[Path]:
     """Give the name of a store beside `target` that is removed in the end, and by the next run if this one is killed."""
-    place = target.with_name(f".{target.name}.scratch.store")
-    try:
-        yield place
-    finally:
-        if place.exists():
-            _remove_store(place)
+    with building_directory(target.with_name(f".{target.name}.scratch")) as folder:
+        yield folder / "graph.store"
 
 
-def _remove_store(folder: Path) -> None:
-    """Remove a store and nothing else: the description first, so that what is left is no store."""
-    (folder / "graph.json").unlink(missing_ok=True)
-    for file in folder.glob("*.npy"):
-        file.unlink()
-    folder.rmdir()
+def _refuse_existing(path: Path, overwrite: bool) -> None:
+    if path.exists() and not (overwrite and GraphStore.is_store(path)):
+        cure = "choose another name, or allow to overwrite it" if GraphStore.is_store(path) else "choose another name"
+        raise FileExistsError(f"{path} exists already; {cure}")

@@ -6,37 +6,43 @@ Each edge is written once; files appear whole or not at all.
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv as pc
-import pyarrow.parquet as pq
-import scipy.sparse as sp
 
-from corecut._files import PACKED, atomic_file, ending_of, packed_stream
+from corecut import _core
+from corecut._files import PACKED, atomic_file, ending_of, packed_stream, require_arrow
 from corecut._typing import AnyArray, FloatArray, IntArray
-from corecut.graph import Graph
+from corecut.graph import Graph, as_graph
+from corecut.node_ids import checked_ids, packed_names
 from corecut.store import GraphStore
 
 _BLOCK_ENTRIES = 1 << 22
 _STORES = ("", ".store")
+# Text ids that need no quotes. All others get them: numbers, which would be read as such, what could be taken for a comment or
+# a header, and what holds blanks or marks.
+_PLAIN = re.compile(r"[A-Za-z_\u0080-\U0010ffff][\w./:@+\u0080-\U0010ffff-]*")
+_NOT_PLAIN = ("source", "target", "weight", "nan", "inf", "infinity")
 
 
-def write_graph(graph: Graph, path: str | Path, *, overwrite: bool = False) -> None:
+def write_graph(graph: Any, path: str | Path, *, overwrite: bool = False) -> None:
     """Write a graph to a file or store.
 
     Parameters
     ----------
     graph
-        The graph; its `node_ids` are written where the format has ids (edge lists, Parquet, stores).
+        The graph, or a matrix that :meth:`Graph.from_matrix` takes. Its `node_ids` are written where the format has ids (edge
+        lists, Parquet, .npz, stores); where it has none, a warning says so.
     path
         Ends in .csv or .tsv (with a header), .txt or .edges (an edge list parted by tabs), .mtx (MatrixMarket), .graph or
         .metis (METIS), .npz (scipy) or .parquet; text may also be compressed (.gz, .bz2, .zst). With .store or no ending it
-        becomes a graph store. Edge lists hold no nodes without edges; matrices hold no ids.
+        becomes a graph store. Edge lists hold no nodes without edges; MatrixMarket and METIS hold no ids.
     overwrite
         Replace a file or store of that name.
 
@@ -53,15 +59,24 @@ def write_graph(graph: Graph, path: str | Path, *, overwrite: bool = False) -> N
     file = Path(path)
     check_graph_path(file, overwrite=overwrite)
     ending = ending_of(file)
+    graph = as_graph(graph)
+    graph = replace(graph, node_ids=checked_ids(graph.node_ids))
     if is_store_name(file):
         GraphStore.write(graph, file, overwrite=overwrite)
         return
-    with atomic_file(file) as temporary:
+    if graph.node_ids is not None and ending in (".mtx", ".graph", ".metis"):
+        warnings.warn(
+            f"{file} cannot hold the nodes' own ids: its nodes are numbered in the order of the graph's node_ids; to keep the "
+            "ids choose Parquet, CSV, npz or a store",
+            UserWarning,
+            stacklevel=2,
+        )
+    with atomic_file(file, overwrite=overwrite) as temporary:
         if ending == ".parquet":
             _write_parquet(graph, temporary)
         elif ending == ".npz":
             with temporary.open("wb") as stream:
-                sp.save_npz(stream, graph.adjacency)
+                _write_npz(graph, stream)
         else:
             with packed_stream(temporary, file) as stream:
                 _TEXT_WRITERS[ending](graph, stream)
@@ -107,61 +122,89 @@ def _edges(graph: Graph, begin: int, end: int, *, lower: bool = False) -> tuple[
     return rows[keep], columns[keep], None if graph.weights is None else graph.weights[first:last][keep]
 
 
-def _tables(graph: Graph) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    text = graph.node_ids is not None and graph.node_ids.dtype.kind in "OUT"
-    kind = pa.string() if text else pa.int64()
-    fields = [("source", kind), ("target", kind)]
-    schema = pa.schema(fields if graph.weights is None else [*fields, ("weight", pa.float64())])
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for begin, end in row_blocks(graph):
-            rows, columns, weights = _edges(graph, begin, end)
-            ends = [rows, columns] if graph.node_ids is None else [graph.node_ids[rows], graph.node_ids[columns]]
-            arrays = [pa.array(ids, kind) for ids in ends]
-            if weights is not None:
-                arrays.append(pa.array(weights, pa.float64()))
-            yield pa.record_batch(arrays, schema=schema)
-
-    return schema, batches()
+def _names(graph: Graph) -> list[str]:
+    return ["source", "target"] if graph.weights is None else ["source", "target", "weight"]
 
 
 def _write_parquet(graph: Graph, to: Path) -> None:
-    schema, batches = _tables(graph)
+    pa, pq = require_arrow(f"{to.name}: Parquet files", "parquet")
+    kind = pa.string() if graph.node_ids is not None and graph.node_ids.dtype.kind == "O" else pa.int64()
+    types = [kind, kind, pa.float64()]
+    schema = pa.schema(list(zip(_names(graph), types, strict=False)))
     with pq.ParquetWriter(to, schema) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
+        for begin, end in row_blocks(graph):
+            rows, columns, weights = _edges(graph, begin, end)
+            ends = [rows, columns] if graph.node_ids is None else [graph.node_ids[rows], graph.node_ids[columns]]
+            values = ends if weights is None else [*ends, weights]
+            arrays = [pa.array(column, field.type) for column, field in zip(values, schema, strict=True)]
+            writer.write_batch(pa.record_batch(arrays, schema=schema))
+
+
+def _write_npz(graph: Graph, stream: BinaryIO) -> None:
+    """Write what scipy.sparse.save_npz would, and the ids beside it."""
+    a = graph.adjacency
+    arrays = {"indices": a.indices, "indptr": a.indptr, "format": b"csr", "shape": a.shape, "data": a.data, "_is_array": True}
+    if graph.node_ids is not None and graph.node_ids.dtype.kind == "O":
+        text, offsets = packed_names(graph.node_ids.tolist())
+        arrays |= {"node_ids": np.frombuffer(text, np.uint8), "node_ids_offsets": offsets}
+    elif graph.node_ids is not None:
+        arrays |= {"node_ids": graph.node_ids}
+    np.savez_compressed(stream, **arrays)
 
 
 def _write_list(graph: Graph, stream: BinaryIO) -> None:
-    _write_edges(graph, stream, f"# {graph.n_nodes} nodes, {_n_edges(graph)} edges", "\t", "none")
+    # The names in a comment, as SNAP has them: then no edge can be taken for a header.
+    stream.write(f"# {graph.n_nodes} nodes, {graph.n_edges} edges\n# ".encode())
+    _write_edges(graph, stream, "\t")
 
 
 def _write_csv(graph: Graph, stream: BinaryIO) -> None:
-    _write_edges(graph, stream, ",".join(_tables(graph)[0].names), ",", "needed")
+    _write_edges(graph, stream, ",")
 
 
 def _write_tsv(graph: Graph, stream: BinaryIO) -> None:
-    _write_edges(graph, stream, "\t".join(_tables(graph)[0].names), "\t", "needed")
+    _write_edges(graph, stream, "\t")
 
 
-def _write_edges(graph: Graph, stream: BinaryIO, first_line: str, delimiter: str, quotes: str) -> None:
-    schema, batches = _tables(graph)
-    stream.write(f"{first_line}\n".encode())
-    options = pc.WriteOptions(include_header=False, delimiter=delimiter, quoting_style=quotes)
-    with pc.CSVWriter(stream, schema, write_options=options) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
+def _write_edges(graph: Graph, stream: BinaryIO, delimiter: str) -> None:
+    stream.write(f"{delimiter.join(_names(graph))}\n".encode())
+    names: tuple[bytes, IntArray] | tuple[None, None] = (None, None)
+    ids = graph.node_ids
+    if ids is not None and ids.dtype.kind == "O":
+        names = packed_names([quoted(name) for name in ids.tolist()])
+        ids = None
+    for begin, end in row_blocks(graph):
+        rows, columns, weights = _edges(graph, begin, end)
+        ends = [rows, columns] if ids is None else [ids[rows], ids[columns]]
+        stream.write(_lines(ends[0], ends[1], weights, delimiter, names))
+
+
+def _lines(
+    source: AnyArray,
+    target: AnyArray,
+    weights: FloatArray | None,
+    delimiter: str,
+    names: tuple[bytes, IntArray] | tuple[None, None] = (None, None),
+) -> bytes:
+    numbers = [np.ascontiguousarray(ends, np.int64) for ends in (source, target)]
+    values = None if weights is None else np.ascontiguousarray(weights, np.float64)
+    return _core.format_edges(numbers[0], numbers[1], values, delimiter, *names)
+
+
+def quoted(name: str) -> str:
+    """Return a text id as it is written to a table: in quotes, unless nobody could take it for anything else."""
+    if _PLAIN.fullmatch(name) and name.lower() not in _NOT_PLAIN:
+        return name
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _write_matrix_market(graph: Graph, stream: BinaryIO) -> None:
     kind = "pattern" if graph.weights is None else "real"
     stream.write(f"%%MatrixMarket matrix coordinate {kind} symmetric\n".encode())
-    stream.write(f"{graph.n_nodes} {graph.n_nodes} {_n_edges(graph)}\n".encode())
-    options = pc.WriteOptions(include_header=False, delimiter=" ")
+    stream.write(f"{graph.n_nodes} {graph.n_nodes} {graph.n_edges}\n".encode())
     for begin, end in row_blocks(graph):
         rows, columns, weights = _edges(graph, begin, end, lower=True)
-        arrays = [rows + 1, columns.astype(np.int64) + 1] + ([] if weights is None else [weights.astype(np.float64)])
-        pc.write_csv(pa.table(arrays, names=["i", "j", "w"][: len(arrays)]), stream, write_options=options)
+        stream.write(_lines(rows + 1, columns.astype(np.int64) + 1, weights, " "))
 
 
 def _write_metis(graph: Graph, stream: BinaryIO) -> None:
@@ -177,11 +220,6 @@ def _write_metis(graph: Graph, stream: BinaryIO) -> None:
         borders = (graph.indptr[begin : end + 1] - first).tolist()
         lines = [" ".join(tokens[a:b]) for a, b in pairwise(borders)]
         stream.write(("\n".join(lines) + "\n").encode())
-
-
-def _n_edges(graph: Graph) -> int:
-    loops = 0 if graph.diagonal is None else int(np.count_nonzero(graph.diagonal))
-    return (graph.n_entries + loops) // 2
 
 
 _TEXT_WRITERS: dict[str, Callable[[Graph, BinaryIO], None]] = {

@@ -1,8 +1,9 @@
 #include "bindings.hpp"
-#include "edgelist.hpp"
 #include "edges.hpp"
 
 namespace corecut {
+
+void bind_edge_text(nb::module_& m);
 
 namespace {
 
@@ -71,15 +72,7 @@ void bind_edges(nb::module_& m) {
     bind_count<int64_t>(m);
     bind_index<int32_t>(m, "RowBuilder32");
     bind_index<int64_t>(m, "RowBuilder64");
-    m.def("tidy_lines", [](nb::bytes text, const std::string& delimiter, const std::string& comments) {
-        if (delimiter.size() > 1) throw InputError("a delimiter is one character");
-        Tidied tidied;
-        run(1, [&](Context& context) {
-            tidied = tidy_lines(context, std::string_view(text.c_str(), text.size()), delimiter.empty() ? '\0' : delimiter[0],
-                                comments);
-        });
-        return std::make_tuple(nb::bytes(tidied.text.data(), tidied.text.size()), tidied.comments);
-    });
+    bind_edge_text(m);
 }
 
 }  // namespace corecut

@@ -36,6 +36,8 @@ def convert(
 ) -> None:
     """Convert a graph, by default to a store: a directory that opens in milliseconds and need not fit in memory.
 
+    Text also comes from standard input, as the graph `-`.
+
     Example: corecut convert friends.txt.gz friends.store --memory 1GB
     """
     check_graph_path(target, overwrite=force)

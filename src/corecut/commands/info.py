@@ -42,7 +42,7 @@ def info(
     from corecut.store import GraphStore
 
     if verify:
-        if guess_format(graph) != "store":
+        if not graph.is_dir() or guess_format(graph) != "store":
             raise typer.BadParameter("only a graph store has checksums", param_hint="--verify")
         GraphStore.open(graph, verify=True)
     with reading.load(graph, screen, jobs) as (loaded, report):

@@ -15,7 +15,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from corecut._files import atomic_file, show_size
+from corecut._files import atomic_file, physical_memory, show_size
 from corecut._typing import AnyArray, LabelArray
 from corecut.datasets.planted import PlantedLaw, make_sbm
 from corecut.datasets.points import load_points
@@ -158,7 +158,7 @@ class Prepared:
     @cached_property
     def wide_arrays(self) -> tuple[AnyArray, ...]:
         """The graph as coreset-sc's native functions take it: values, 64-bit indices, row borders and lengths, degrees."""
-        needed, memory = 20 * self.graph.n_entries, memory_bytes()
+        needed, memory = 20 * self.graph.n_entries, physical_memory() or 0
         if memory and needed > memory / 2:
             raise MemoryError(f"its copy of the graph takes {show_size(needed)}, more than half of this machine's memory")
         matrix = self.matrix

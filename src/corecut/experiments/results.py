@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from corecut import __version__
-from corecut._files import atomic_file
+from corecut._files import atomic_file, physical_memory
 from corecut._validation import thread_count
 
 Measures = dict[str, float]
@@ -164,19 +163,11 @@ def machine() -> dict[str, Any]:
     return {
         "processor": _processor(),
         "cores": thread_count(None),
-        "memory_gb": round(memory_bytes() / 1e9, 1),
+        "memory_gb": round((physical_memory() or 0) / 1e9, 1),
         "system": platform.platform(),
         "python": platform.python_version(),
         "versions": packages,
     }
-
-
-def memory_bytes() -> int:
-    """Return the size of the machine's memory, 0 where the system does not tell."""
-    names = getattr(os, "sysconf_names", {})
-    if "SC_PAGE_SIZE" not in names or "SC_PHYS_PAGES" not in names:
-        return 0
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _processor() -> str:

@@ -3,50 +3,51 @@
 from __future__ import annotations
 
 import errno
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from corecut._files import GraphFileError, ending_of, parse_size, require_free_space
+from corecut._files import GraphFileError, ending_of, first_line, parse_size, require_free_space, require_memory
 from corecut._typing import AnyArray, FloatArray, IntArray
 from corecut._validation import check_option, thread_count
 from corecut.edges import EdgeReport, EdgeRules, EdgeSpool, Progress, RowSink, assemble
-from corecut.graph import Graph, Symmetrize
+from corecut.graph import Graph, NotSymmetricError, Symmetrize
 from corecut.readers.edgelist import EdgeListReader
+from corecut.readers.foreign import refuse_foreign
 from corecut.readers.layout import EdgeOptions
 from corecut.readers.matrix_market import read_matrix_market
 from corecut.readers.metis import asymmetry, read_metis
-from corecut.readers.npz import read_npz
+from corecut.readers.npz import ArchivedEdges, ArchivedMatrix, read_npz
+from corecut.readers.options import Wishes
 from corecut.readers.parquet import ParquetReader
-from corecut.readers.streams import BLOCK_BYTES, compression_of, read_start
+from corecut.readers.streams import BLOCK_BYTES, LineBlocks, Source
 from corecut.store import GraphStore, StoreWriter
 
 Format = Literal["edgelist", "matrix_market", "metis", "npz", "parquet", "store"]
 _FORMATS = ("edgelist", "matrix_market", "metis", "npz", "parquet", "store")
 
 
-def guess_format(path: str | Path) -> Format:
+def guess_format(path: str | Path | Source) -> Format:
     """Return the format of a file: by its first bytes where they tell, else by its name."""
-    file = Path(path)
-    if not file.exists():
-        raise FileNotFoundError(f"there is no file {file}")
-    if file.is_dir():
+    source = path if isinstance(path, Source) else Source(path)
+    file = source.path
+    if not source.is_pipe and file.is_dir():
         if GraphStore.is_store(file):
             return "store"
         raise GraphFileError(f"{file} is a directory without graph.json, not a graph store")
-    start = read_start(file, 64)
+    start = source.start(1 << 12)
     if start.startswith(b"%%MatrixMarket"):
         return "matrix_market"
     if start.startswith(b"PK\x03\x04"):
         return "npz"
     if start.startswith(b"PAR1"):
         return "parquet"
-    ending = ending_of(file)
+    refuse_foreign(start, source.name)
     by_name: dict[str, Format] = {".mtx": "matrix_market", ".graph": "metis", ".metis": "metis", ".npz": "npz"}
     by_name |= {".parquet": "parquet", ".pq": "parquet"}
-    return by_name.get(ending, "edgelist")
+    return by_name.get(ending_of(file), "edgelist")
 
 
 def read_graph(
@@ -75,12 +76,15 @@ def read_graph(
     Parameters
     ----------
     path
-        The file; text may be compressed by gzip, bzip2 or zstd. A store is a directory and is mapped, not read.
+        The file; text may be compressed by gzip, bzip2 or zstd, and may come from a pipe; "-" is standard input. A store is a
+        directory and is mapped, not read.
     format
         "edgelist", "matrix_market", "metis", "npz", "parquet" or "store"; None finds out by content and name.
-    delimiter, header, columns, weights, ids, comments
+    delimiter, header, columns, ids, comments
         What cannot be seen from the first lines of an edge list. `delimiter` "" stands for any blanks; `columns` names or
-        numbers (from 0) source, target and perhaps weight; `weights=False` ignores weights; `ids` "integer" or "text".
+        numbers (from 0) source, target and perhaps weight; `ids` "integer" or "text". Parquet has `columns` and `ids`, too.
+    weights
+        False ignores weights: every edge weighs 1.
     compact
         False takes integer ids as node numbers: ids that do not occur become nodes without edges.
     duplicates
@@ -99,7 +103,8 @@ def read_graph(
     Raises
     ------
     ValueError
-        When the file is not what it should be; the message names the line.
+        When the file is not what it should be; the message names the line. Also when an option has no meaning for the file's
+        format.
 
     Examples
     --------
@@ -123,7 +128,7 @@ def read_graph(
 
 
 def load_graph(
-    path: str | Path,
+    path: str | Path | Source,
     *,
     format: Format | None = None,
     options: EdgeOptions | None = None,
@@ -135,29 +140,41 @@ def load_graph(
 ) -> tuple[Graph, EdgeReport]:
     """Read a graph as `read_graph` does and also say what was merged and dropped on the way."""
     check_option(format, "format", (None, *_FORMATS))
-    file = Path(path)
-    kind = format or guess_format(file)
+    source = path if isinstance(path, Source) else Source(path)
+    kind = format or guess_format(source)
+    wishes = Wishes(options or EdgeOptions(), rules or EdgeRules(), compact, symmetrize)
+    threads = thread_count(n_jobs)
     if kind == "store":
-        store = GraphStore.open(file)
-        return store.graph, _report_of(store.graph)
-    if kind in ("matrix_market", "metis") or (kind == "npz" and not isinstance(content := read_npz(file), tuple)):
+        wishes.check("store", source.name)
+        return wishes.of_graph(GraphStore.open(source.require_file("a graph store")).graph, threads)
+    content = read_npz(source.require_file("a NumPy archive"), options) if kind == "npz" else None
+    if kind in ("matrix_market", "metis") or isinstance(content, ArchivedMatrix):
+        wishes.check("matrix", source.name)
         lines: IntArray | None = None
+        ids: AnyArray | None = None
         if kind == "metis":
-            matrix, lines = read_metis(file)
+            matrix, lines = read_metis(source)
+        elif isinstance(content, ArchivedMatrix):
+            matrix, ids = content.matrix, content.node_ids
         else:
-            matrix = content if kind == "npz" else read_matrix_market(file)
+            matrix = read_matrix_market(source, threads=threads)
+        matrix = wishes.of_matrix(matrix)
         try:
             graph = Graph.from_matrix(matrix, symmetrize=symmetrize, n_jobs=n_jobs)
-        except (ValueError, TypeError) as error:
-            if lines is not None and "not symmetric" in str(error):
-                raise GraphFileError(f"{file}, {asymmetry(matrix, lines)}") from None
-            raise GraphFileError(f"{file}: {error}") from None
-        return graph, _report_of(graph)
+        except NotSymmetricError as error:
+            raise GraphFileError(
+                f"{source.name}, {asymmetry(matrix, lines)}" if lines is not None else f"{source.name}: {error}"
+            ) from None
+        except (ValueError, TypeError, MemoryError) as error:
+            raise GraphFileError(f"{source.name}: {first_line(error)}") from None
+        if ids is not None:
+            if ids.shape != (graph.n_nodes,):
+                raise GraphFileError(f"{source.name}: has ids for {ids.size} of {graph.n_nodes} nodes")
+            graph = replace(graph, node_ids=ids)
+        return wishes.of_graph(graph, threads)
     sink = _MemorySink()
-    ids, report = _stream(
-        file, kind, sink, EdgeSpool(rules or EdgeRules()), options=options, compact=compact, n_jobs=n_jobs, progress=progress
-    )
-    return sink.graph(ids), report
+    found, report = _stream(source, kind, sink, EdgeSpool(wishes.rules), wishes=wishes, n_jobs=n_jobs, progress=progress)
+    return sink.graph(found), report
 
 
 def convert_graph(
@@ -196,24 +213,23 @@ def convert_graph(
     The store, and counts of what was read, merged and dropped.
     """
     check_option(format, "format", (None, *_FORMATS))
-    file, final = Path(path), Path(store)
+    source, final = Source(path), Path(store)
     bound = parse_size(memory)
-    kind = format or guess_format(file)
+    kind = format or guess_format(source)
+    wishes = Wishes(options or EdgeOptions(), rules or EdgeRules(), compact, symmetrize)
     in_memory = kind in ("matrix_market", "metis", "npz", "store")
     with StoreWriter.create(final, overwrite=overwrite) as writer:
         if not in_memory:
-            require_free_space(writer.folder, _disk_needed(file, kind, bound), "the store with its temporary files")
+            require_free_space(writer.folder, _disk_needed(source, kind, bound), "the store with its temporary files")
         try:
             if in_memory:
                 graph, report = load_graph(
-                    file, format=kind, options=options, rules=rules, compact=compact, symmetrize=symmetrize, n_jobs=n_jobs
+                    source, format=kind, options=options, rules=rules, compact=compact, symmetrize=symmetrize, n_jobs=n_jobs
                 )
                 writer.copy(graph)
             else:
-                spool = EdgeSpool(rules or EdgeRules(), writer.folder, bound)
-                ids, report = _stream(
-                    file, kind, writer, spool, options=options, compact=compact, n_jobs=n_jobs, progress=progress
-                )
+                spool = EdgeSpool(wishes.rules, writer.folder, bound)
+                ids, report = _stream(source, kind, writer, spool, wishes=wishes, n_jobs=n_jobs, progress=progress)
                 writer.finish(ids)
         except OSError as error:
             if error.errno == errno.ENOSPC:
@@ -223,49 +239,64 @@ def convert_graph(
 
 
 def _stream(
-    file: Path,
+    source: Source,
     kind: Format,
     sink: RowSink,
     spool: EdgeSpool,
     *,
-    options: EdgeOptions | None,
-    compact: bool,
+    wishes: Wishes,
     n_jobs: int | None,
     progress: Progress | None,
 ) -> tuple[AnyArray | None, EdgeReport]:
     """Run the edges of a file through the spool into the sink; return the nodes' ids and the report."""
+    name = source.name
+    threads = thread_count(n_jobs)
     n_nodes: int | None = None
-    names = None
+    reader: EdgeListReader | ParquetReader | None = None
+    wishes.check("npz edges" if kind == "npz" else kind, name)
     try:
         if kind == "npz":
-            source, target, weight, n_nodes = read_npz(file)
-            _check_arrays(file, source, target, weight)
-            spool.add(
-                source, target, None if weight is None or (options and not options.weights) else weight.astype(np.float64)
-            )
+            n_nodes = _add_archive(source, spool, wishes)
+        elif kind == "parquet":
+            reader = ParquetReader(source.require_file("a Parquet table"), wishes.options)
         else:
-            reader = (
-                ParquetReader(file, options)
-                if kind == "parquet"
-                else EdgeListReader(file, options, block_bytes=_block_bytes(spool))
-            )
+            reader = EdgeListReader(source, wishes.options, block_bytes=_block_bytes(spool), threads=threads)
+        if reader is not None:
             for block in reader.blocks():
+                if not wishes.compact and reader.n_names is not None:
+                    raise GraphFileError(f"{name}: compact=False (--keep-ids) needs ids that are numbers, this file has names")
                 spool.add(*block)
                 if progress:
-                    progress("reading", reader.done, reader.size)
+                    progress("reading", reader.done, max(reader.size, reader.done))
             spool.report.comments = reader.comments
-            names = reader.names
+            n_nodes = reader.n_names
         if spool.highest < 0 and spool.lowest == 0 and n_nodes is None:
-            raise GraphFileError(f"{file}: there is no edge left in this file")
-        if names is not None:
-            n_nodes = len(names)
+            raise GraphFileError(f"{name}: there is no edge left in this file")
+        if not wishes.compact:
+            require_memory(
+                24 * (spool.highest + 1), f"{name}: a graph of {spool.highest + 1:,} nodes, as many as the ids go up to,"
+            )
         try:
-            ids = assemble(spool, sink, n_nodes=n_nodes, compact=compact, threads=thread_count(n_jobs), progress=progress)
+            ids = assemble(spool, sink, n_nodes=n_nodes, compact=wishes.compact, threads=threads, progress=progress)
         except ValueError as error:
-            raise GraphFileError(f"{file}: {error}") from None
+            raise GraphFileError(f"{name}: {error}") from None
     finally:
         spool.close()
-    return (ids if names is None else names.array()), spool.report
+    return (ids if reader is None or reader.n_names is None else reader.names()), spool.report
+
+
+def _add_archive(source: Source, spool: EdgeSpool, wishes: Wishes) -> int | None:
+    """Add the edges of a NumPy archive; return the number of nodes where the archive tells it."""
+    content = read_npz(source.path, wishes.options)
+    assert isinstance(content, ArchivedEdges), "matrices are read elsewhere"
+    if wishes.options.ids == "text":
+        raise GraphFileError(f"{source.name}: holds its ids as integers; leave ids out")
+    if not wishes.compact and content.n_nodes is not None:
+        raise GraphFileError(f"{source.name}: says by its array 'n' that ids are node numbers; leave compact (--keep-ids) out")
+    if content.n_nodes is not None:
+        require_memory(24 * content.n_nodes, f"{source.name}: a graph of {content.n_nodes:,} nodes")
+    spool.add(content.source, content.target, content.weight)
+    return content.n_nodes
 
 
 @dataclass
@@ -298,46 +329,35 @@ class _MemorySink:
         return Graph(indptr, columns, weights, degrees, diagonal, node_ids)
 
 
-def _report_of(graph: Graph) -> EdgeReport:
-    loops = 0 if graph.diagonal is None else int(np.count_nonzero(graph.diagonal))
-    edges = (graph.n_entries + loops) // 2
-    return EdgeReport(edges_read=edges, edges=edges, loops=loops)
-
-
-def _check_arrays(file: Path, source: AnyArray, target: AnyArray, weight: AnyArray | None) -> None:
-    arrays = [source, target] if weight is None else [source, target, weight]
-    if any(array.ndim != 1 or array.size != source.size for array in arrays):
-        raise GraphFileError(f"{file}: the arrays of sources, targets and weights must be vectors of one length")
-    if any(array.dtype.kind not in "iu" for array in (source, target)):
-        raise GraphFileError(f"{file}: sources and targets must be integers")
-    if weight is not None and (weight.dtype.kind not in "biuf" or not np.isfinite(weight).all() or (weight < 0).any()):
-        raise GraphFileError(f"{file}: weights must be finite numbers, and not negative")
-
-
 def _block_bytes(spool: EdgeSpool) -> int:
     """Blocks of text as large as helps, smaller where memory is short (a block in parsing takes some ten times its size)."""
     return BLOCK_BYTES if spool.memory is None else min(BLOCK_BYTES, max(spool.memory // 64, 1 << 18))
 
 
 def memory_needed(path: str | Path, format: Format | None = None) -> int:
-    """Estimate the bytes of memory that reading edges takes; 0 for a store, and for matrices, which have no choice."""
-    kind = format or guess_format(path)
+    """Estimate the bytes of memory that reading edges takes; 0 for a store, a pipe, and matrices, which have no choice."""
+    source = Source(path)
+    if source.is_pipe:
+        return 0
+    kind = format or guess_format(source)
     # Both ends while they are spooled, then both entries: 8 and 8 bytes, and as much again for what may be weights.
-    return 32 * _edges_in(Path(path), kind) if kind in ("edgelist", "parquet") else 0
+    return 32 * _edges_in(source, kind) if kind in ("edgelist", "parquet") else 0
 
 
-def _edges_in(file: Path, kind: Format) -> int:
-    """Estimate the number of edges from the file's size and its first lines."""
+def _edges_in(source: Source, kind: Format) -> int:
+    """Estimate the number of edges from the file's size and its first lines; 0 for a pipe, which does not tell."""
     if kind == "parquet":
-        return ParquetReader(file).n_rows
-    start = read_start(file)
+        return ParquetReader(source.require_file("a Parquet table")).n_rows
+    if source.is_pipe:
+        return 0
+    with LineBlocks(source) as lines:
+        start, packed = lines.start(1 << 16), lines.packed
     # Text of numbers packs about fourfold.
-    size = file.stat().st_size * (4 if compression_of(file) else 1)
-    return size * max(start.count(b"\n"), 1) // max(len(start), 1)
+    return source.size * (4 if packed else 1) * max(start.count(b"\n"), 1) // max(len(start), 1)
 
 
-def _disk_needed(file: Path, kind: Format, memory: int) -> int:
+def _disk_needed(source: Source, kind: Format, memory: int) -> int:
     """Estimate the bytes on disk that a conversion takes at its peak."""
-    edges = _edges_in(file, kind)
+    edges = _edges_in(source, kind)
     store, temporary = 8 * edges, 24 * edges
     return store if store <= memory // 4 else max(temporary, store)

@@ -6,25 +6,20 @@ node's weight here is its degree. Lines that begin with % are comments; an empty
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv as pc
 import scipy.sparse as sp
 
-from corecut._files import GraphFileError
+from corecut import _core
+from corecut._files import GraphFileError, shown
 from corecut._typing import AnyArray, FloatArray, IntArray
 from corecut.readers.layout import is_integer, is_number
-from corecut.readers.streams import LineBlocks
-
-_BLANKS_TO_LINES = bytes.maketrans(b" \t\r\v\f", b"\n\n\n\n\n")
+from corecut.readers.streams import LineBlocks, Source
 
 
-def read_metis(path: Path) -> tuple[sp.csr_array, IntArray]:
+def read_metis(source: Source) -> tuple[sp.csr_array, IntArray]:
     """Return the adjacency matrix of a METIS file, and the number of each node's line."""
-    with LineBlocks(path) as blocks:
-        return _Metis(path).read(blocks)
+    with LineBlocks(source) as blocks:
+        return _Metis(source.name).read(blocks)
 
 
 def asymmetry(matrix: sp.csr_array, lines: IntArray) -> str:
@@ -47,8 +42,8 @@ def asymmetry(matrix: sp.csr_array, lines: IntArray) -> str:
 class _Metis:
     """A METIS file being read: what the header says and what has been seen so far."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, name: str) -> None:
+        self.name = name
         self.n = -1
         self.m = 0
         self.node_fields = 0
@@ -73,16 +68,16 @@ class _Metis:
             lines.append(np.array(numbers))
         if self.n < 0:
             raise GraphFileError(
-                f"{self.path}, line 1: the file is empty; a METIS file begins with the numbers of nodes and edges"
+                f"{self.name}, line 1: the file is empty; a METIS file begins with the numbers of nodes and edges"
             )
         if self.nodes < self.n:
             raise GraphFileError(
-                f"{self.path}, line {blocks.line}: the file ends after {self.nodes} nodes, its header promises {self.n}"
+                f"{self.name}, line {blocks.line}: the file ends after {self.nodes} nodes, its header promises {self.n}"
             )
         indices = np.concatenate(columns) if columns else np.empty(0, np.int32)
         if indices.size != 2 * self.m:
             raise GraphFileError(
-                f"{self.path}, line {self.header_line}: the header promises {self.m} edges, hence {2 * self.m} neighbours, "
+                f"{self.name}, line {self.header_line}: the header promises {self.m} edges, hence {2 * self.m} neighbours, "
                 f"the file has {indices.size}"
             )
         indptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths) if lengths else np.empty(0, np.int64))])
@@ -105,7 +100,7 @@ class _Metis:
                 continue
             if self.nodes + len(texts) == self.n:
                 if content.strip():
-                    raise GraphFileError(f"{self.path}, line {number}: the header promises {self.n} nodes, here is one more")
+                    raise GraphFileError(f"{self.name}, line {number}: the header promises {self.n} nodes, here is one more")
                 continue
             numbers.append(number)
             texts.append(content)
@@ -113,9 +108,11 @@ class _Metis:
 
     def _header(self, content: bytes, line: int) -> None:
         fields = content.split()
-        where = f"{self.path}, line {line}"
-        if not 2 <= len(fields) <= 4 or not all(field.isdigit() for field in fields):
-            raise GraphFileError(f"{where}: a METIS file begins with `nodes edges [fmt [ncon]]`, found {content[:60]!r}")
+        where = f"{self.name}, line {line}"
+        if not 2 <= len(fields) <= 4 or not all(field.isdigit() and len(field) < 20 for field in fields):
+            raise GraphFileError(
+                f"{where}: a METIS file begins with `nodes edges [fmt [ncon]]`, found {shown(content.decode(errors='replace'))}"
+            )
         self.n, self.m, self.header_line = int(fields[0]), int(fields[1]), line
         if self.n == 0:
             raise GraphFileError(f"{where}: the graph is empty: it has 0 nodes")
@@ -123,7 +120,7 @@ class _Metis:
             raise GraphFileError(f"{where}: {self.n} nodes are more than a METIS file can hold")
         flags = fields[2].decode().zfill(3) if len(fields) > 2 else "000"
         if len(flags) > 3 or set(flags) - {"0", "1"}:
-            raise GraphFileError(f"{where}: fmt must be up to three digits 0 or 1, found {fields[2].decode()!r}")
+            raise GraphFileError(f"{where}: fmt must be up to three digits 0 or 1, found {shown(fields[2].decode())}")
         constraints = int(fields[3]) if len(fields) > 3 else 1
         self.node_fields = (flags[0] == "1") + constraints * (flags[1] == "1")
         self.edge_weights = flags[2] == "1"
@@ -131,11 +128,9 @@ class _Metis:
     def _rows(self, numbers: list[int], texts: list[bytes]) -> tuple[IntArray, AnyArray, FloatArray]:
         """Parse node lines: neighbours per node, neighbours, weights."""
         joined = b"\n".join(texts) + b"\n"
-        counts = _tokens_per_line(joined)
-        try:
-            values = _numbers(joined, pa.float64() if self.edge_weights else pa.int64())
-        except pa.ArrowInvalid:
-            raise self._complaint(numbers, texts) from None
+        counts, values, bad = _core.parse_number_lines(joined)
+        if bad >= 0:
+            raise self._complaint(numbers[bad:], texts[bad:])
         starts = np.concatenate([[0], np.cumsum(counts)])[:-1]
         within = np.arange(values.size) - np.repeat(starts, counts) - self.node_fields
         step = 2 if self.edge_weights else 1
@@ -158,7 +153,7 @@ class _Metis:
     def _complaint(self, numbers: list[int], texts: list[bytes]) -> GraphFileError:
         """Say which line is wrong, and why."""
         for number, text in zip(numbers, texts, strict=True):
-            where = f"{self.path}, line {number}"
+            where = f"{self.name}, line {number}"
             fields = [token.decode(errors="replace") for token in text.split()]
             if len(fields) < self.node_fields:
                 return GraphFileError(
@@ -170,32 +165,7 @@ class _Metis:
             for position, field in enumerate(fields):
                 weight = self.edge_weights and position % 2 == 1
                 if weight and (not is_number(field) or not 0 <= float(field) < np.inf):
-                    return GraphFileError(f"{where}: the edge weight {field!r} is not a finite number from 0 on")
-                if not weight and not (is_integer(field) and 1 <= int(field) <= self.n):
-                    return GraphFileError(f"{where}: {field!r} is not a node, nodes are numbered 1 to {self.n}")
-        return GraphFileError(f"{self.path}, in the lines from {numbers[0]} on: not numbers")
-
-
-def _tokens_per_line(text: bytes) -> IntArray:
-    """Return the number of fields in every line; the text ends with a line end."""
-    letters = np.frombuffer(text, np.uint8)
-    blank = letters <= ord(" ")
-    begins = ~blank
-    begins[1:] &= blank[:-1]
-    seen: IntArray = np.cumsum(begins, dtype=np.int64)[letters == ord("\n")]
-    lengths: IntArray = np.diff(seen, prepend=0)
-    return lengths
-
-
-def _numbers(text: bytes, kind: pa.DataType) -> AnyArray:
-    """Return all numbers of a text."""
-    lines = text.translate(_BLANKS_TO_LINES)
-    if not lines.strip():
-        return np.empty(0, np.int64)
-    table = pc.read_csv(
-        pa.py_buffer(lines),
-        read_options=pc.ReadOptions(column_names=["number"], block_size=1 << 22),
-        parse_options=pc.ParseOptions(quote_char=False, ignore_empty_lines=True),
-        convert_options=pc.ConvertOptions(column_types={"number": kind}, null_values=[]),
-    )
-    return np.asarray(table["number"].to_numpy())
+                    return GraphFileError(f"{where}: the edge weight {shown(field)} is not a finite number from 0 on")
+                if not weight and not (is_integer(field) and len(field) < 100 and 1 <= int(field) <= self.n):
+                    return GraphFileError(f"{where}: {shown(field)} is not a node, nodes are numbered 1 to {self.n}")
+        return GraphFileError(f"{self.name}, in the lines from {numbers[0]} on: not numbers")

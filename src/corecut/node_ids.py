@@ -1,0 +1,58 @@
+"""The nodes' own ids: integers of 64 bits, or text. As text they are kept as UTF-8 bytes, one name after another."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from corecut._typing import AnyArray, IntArray
+
+
+def checked_ids(node_ids: AnyArray | None) -> AnyArray | None:
+    """Return ids as int64, or as an array of str; None stays None. Anything else is refused.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> checked_ids(np.array(["a", "b"])).dtype
+    dtype('O')
+    """
+    if node_ids is None:
+        return None
+    ids = np.asarray(node_ids)
+    if ids.dtype.kind in "UT":
+        ids = ids.astype(object)
+    if ids.dtype.kind == "O":
+        if all(isinstance(name, str) for name in ids):
+            return ids
+        if not all(isinstance(name, int | np.integer) and not isinstance(name, bool) for name in ids):
+            raise ValueError("node ids must be integers, or text throughout; turn them into text with str")
+        if any(not -(2**63) <= int(name) < 2**63 for name in ids):
+            raise ValueError("a node id does not fit in 64 bits; turn the ids into text with str")
+    elif ids.dtype.kind not in "iu":
+        raise ValueError(f"node ids must be integers or text, got {ids.dtype}; turn them into text with str")
+    elif ids.dtype.kind == "u" and ids.size and int(ids.max()) >= 2**63:
+        raise ValueError(f"the node id {int(ids.max())} does not fit in 64 bits with a sign; turn the ids into text with str")
+    return ids.astype(np.int64)
+
+
+def packed_names(names: list[str]) -> tuple[bytes, IntArray]:
+    """Return the UTF-8 bytes of all names, and the places where each begins and ends."""
+    try:
+        packed = [name.encode() for name in names]
+    except UnicodeEncodeError:
+        bad = next(name for name in names if any("\ud800" <= letter <= "\udfff" for letter in name))
+        raise ValueError(f"the node id {bad!r} is no text that can be written: it holds half of a letter") from None
+    return b"".join(packed), np.cumsum([0, *map(len, packed)], dtype=np.int64)
+
+
+def names_array(text: bytes, offsets: IntArray) -> AnyArray:
+    """Return names as an array of objects, from what `packed_names` gave."""
+    names = np.empty(offsets.size - 1, object)
+    if text.isascii():  # a place among the bytes is one among the letters
+        letters = text.decode("ascii")
+        names[:] = [letters[a:b] for a, b in pairwise(offsets.tolist())]
+    else:
+        names[:] = [text[a:b].decode() for a, b in pairwise(offsets.tolist())]
+    return names
