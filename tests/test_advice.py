@@ -14,8 +14,6 @@ from corecut import CoresetSpectralClustering, make_sbm
 from corecut.advice import advise
 
 SOURCE = Path(__file__).parents[1] / "src" / "corecut"
-# These warn by themselves until they adopt `advise`.
-ELSEWHERE = {"settings.py", "steps.py", "placement.py"}
 
 
 def line() -> int:
@@ -48,4 +46,4 @@ def test_warnings_have_one_home():
         calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
         if any(ast.unparse(call.func) == "warnings.warn" for call in calls):
             found.add(path.name)
-    assert found - ELSEWHERE == {"advice.py"}
+    assert found == {"advice.py"}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -303,3 +305,104 @@ def test_help_explains_every_option(run, command):
     assert "Usage" in result.stdout
     if command not in ("demo",):
         assert f"Example: corecut {command}" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("cluster", "g.csv", "-k", 2, "-o", "g.csv"), "g.csv is the graph that is read"),
+        (("cluster", "g.csv", "-k", 2, "-o", "link.csv"), "link.csv is the graph that is read"),
+        (("cluster", "link.csv", "-k", 2, "-o", "folder/../g.csv"), "is the graph that is read"),
+        (("convert", "g.csv", "g.csv", "--force"), "g.csv is the graph that is read"),
+        (("convert", "g.csv", "link.csv", "-f"), "link.csv is the graph that is read"),
+        (("generate", "planted", "--nodes", 9, "-k", 2, "-o", "n.csv", "--truth", "./n.csv"), "n.csv is the graph's name (-o)"),
+    ],
+)
+def test_no_output_replaces_the_graph(run, tmp_path, arguments, message):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "g.csv").write_text("source,target\n1,2\n2,3\n")
+    (tmp_path / "link.csv").symlink_to("g.csv")
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert (tmp_path / "g.csv").read_text() == "source,target\n1,2\n2,3\n"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["folder", "g.csv", "link.csv"]
+
+
+def test_truth_is_replaced_only_by_force(run, tmp_path):
+    (tmp_path / "t.csv").write_text("mine")
+    arguments = ("generate", "planted", "--nodes", 300, "-k", 2, "-o", "n.store", "--truth", "t.csv")
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert "t.csv exists already; choose another name" in result.stderr
+    assert (tmp_path / "t.csv").read_text() == "mine"
+    assert not (tmp_path / "n.store").exists()
+    assert run(*arguments, "--force").exit_code == 0
+    assert read_labels(tmp_path / "t.csv")[1].size == 300
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("-", "cannot write to standard output (-); give the name of a file"),
+        ("loop.csv", "cannot write loop.csv: Too many levels of symbolic links"),
+        ("loop.store", "cannot write loop.store: Too many levels of symbolic links"),
+        (f"{'x' * 300}.csv", f"cannot write {'x' * 300}.csv: File name too long"),
+        (f"{'x' * 245}.csv", f"cannot write {'x' * 245}.csv: the name is too long"),
+        (f"{'x' * 245}.store", f"cannot write {'x' * 245}.store: the name is too long"),
+        ("locked/n.csv", "cannot write locked/n.csv: the folder locked is read-only"),
+        ("locked/n.store", "cannot write locked/n.store: the folder locked is read-only"),
+    ],
+)
+@pytest.mark.parametrize("command", [("convert", "g.txt"), ("generate", "planted", "--nodes", 300, "-k", 2, "-o")])
+def test_targets_that_cannot_be_written(run, monkeypatch, command, target, message):
+    tmp_path = Path.cwd()
+    (tmp_path / "g.txt").write_text("1 2\n")
+    (tmp_path / "locked").mkdir()
+    for name in ("loop.csv", "loop.store"):
+        (tmp_path / name).symlink_to(name)
+    access = os.access  # the superuser may write everywhere
+    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != "locked" and access(path, mode))
+    result = run(*command, target)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"corecut: error: {message}")
+    assert result.stderr.count("\n") == 1
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["g.txt", "locked", "loop.csv", "loop.store"]
+
+
+def test_errors_of_the_system_name_the_target(run, tmp_path, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    (tmp_path / "g.txt").write_text("1 2\n")
+    for module in ("_locks", "_files"):
+        monkeypatch.setattr(f"corecut.{module}.try_lock", refuse)
+    for target in ("n.csv", "n.store"):
+        assert run("convert", "g.txt", target).stderr == f"corecut: error: cannot write {target}: Permission denied\n"
+
+
+def test_far_too_many_threads(run, tmp_path):
+    (tmp_path / "g.txt").write_text("1 2\n2 3\n")
+    for command in (("cluster", "g.txt", "-k", 2), ("info", "g.txt"), ("convert", "g.txt", "n.store")):
+        result = run(*command, "-j", 999999999999)
+        assert result.exit_code in (1, 2)
+        assert "--jobs must be at most 1024, got 999999999999" in result.stderr
+
+
+def test_convert_tells_of_nodes_left_out(run, tmp_path):
+    (tmp_path / "g.txt").write_text("0 1\n1 4\n")
+    assert run("convert", "g.txt", "g.store", "--keep-ids").exit_code == 0
+    result = run("convert", "g.store", "g.csv")
+    assert result.exit_code == 0
+    assert "corecut: warning: g.csv cannot hold nodes without edges: 2 of 5 nodes are left out; to keep them choose npz" in (
+        result.stderr
+    )
+    assert "left out" not in run("convert", "g.store", "g.npz").stderr
+
+
+def test_evaluate_says_what_minus_one_means(run, tmp_path):
+    (tmp_path / "g.txt").write_text("1 2\n2 3\n")
+    (tmp_path / "l.csv").write_text("node,label\n1,0\n2,-1\n3,1\n")
+    result = run("evaluate", "g.txt", "l.csv")
+    assert result.exit_code == 1
+    assert "no label for 1 of 3 nodes, the first is node 2; a label of -1, like all below 0, means none" in result.stderr

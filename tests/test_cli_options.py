@@ -36,8 +36,12 @@ CORESET = ("--set", "aggregate=False", "--coreset-size", 100)
 CASES: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     ("cluster", "clusters"): (CLUSTER, ("-k", 4)),
     ("cluster", "output"): (CLUSTER, ("-o", "other.npy")),
-    ("cluster", "seed"): ((*CLUSTER, *CORESET), ("--seed", 1)),
+    ("cluster", "seed"): ((*CLUSTER, *CORESET, "--set", "refine=False"), ("--seed", 1)),
     ("cluster", "coreset_size"): ((*CLUSTER, "--set", "aggregate=False"), ("--coreset-size", 100)),
+    ("cluster", "balance"): (CLUSTER, ("--balance", 0.1)),
+    ("cluster", "min_size"): (CLUSTER, ("--min-size", 0.99)),
+    ("cluster", "max_size"): (CLUSTER, ("--max-size", 1.01)),
+    ("cluster", "imbalance"): (CLUSTER, ("--imbalance", 0.01)),
     ("cluster", "settings"): (CLUSTER, ("--set", "refine=False")),
     ("cluster", "as_json"): (CLUSTER, ("--json",)),
     ("cluster", "quiet"): (CLUSTER, ("--quiet",)),
@@ -152,6 +156,7 @@ def test_options_of_another_experiment_are_refused(run: Any, name: str, option: 
 def test_set_takes_what_no_option_says() -> None:
     parameters = set(CoresetSpectralClustering().get_params())
     own = {"n_clusters", "coreset_size", "random_state", "n_jobs", "symmetrize"}
+    own |= {"balance", "min_cluster_size", "max_cluster_size"}
     points = {"affinity", "n_neighbors", "gamma", "check"}
     assert set(words.SETTABLE) == parameters - own - points
     assert own <= words.OPTION_OF.keys()
@@ -172,6 +177,10 @@ def test_set_takes_what_no_option_says() -> None:
         (("--set", "verbose=x"), "--set verbose must be an integer"),
         (("--coreset-size", "0"), "--coreset-size must be at least 1"),
         (("-j", "0"), "--jobs must not be 0"),
+        (("--balance", "much"), "'much' is not a number or auto"),
+        (("--balance", "-1"), "balance must be"),
+        (("--max-size", "x"), "is not a number of nodes (500) or a factor of the mean cluster (1.5)"),
+        (("--max-size", "1.5", "--imbalance", "0.1"), "the same thing; give one of them"),
         (("-o", "-", "--json"), "-o - and --json both print to stdout"),
     ],
 )
@@ -190,7 +199,7 @@ def test_misuse_is_found_before_the_file_is_looked_at(run: Any, arguments: tuple
         ('pass symmetrize="mean", "max" or "min"', 'pass --symmetrize mean, "max" or "min"'),
         ("set aggregate=True, or coreset_size=1,500 or more", "use --set aggregate=True, or --coreset-size 1500 or more"),
         ("set coreset_size= to less than 300", "use --coreset-size to less than 300"),
-        ("max_cluster_size=5 times n_clusters=3 is less", "--set max_cluster_size=5 times -k 3 is less"),
+        ("max_cluster_size=5 times n_clusters=3 is less", "--max-size 5 times -k 3 is less"),
         ("n_clusters=9 is more than n_samples=2: ask", "-k 9 is more than the graph's 2 nodes: ask"),
         ("mean_degree must be above 0", "--mean-degree must be above 0"),
         ("shift=0.5 or shift='auto' would mend", "--set shift=0.5 or --set shift=auto would mend"),
@@ -205,9 +214,7 @@ def test_errors_and_warnings_of_a_run_speak_of_options(run: Any, tmp_path: Path)
     directed = make_sbm(30, 2, 0.5, 0.1, random_state=0)[0]
     mmwrite(tmp_path / "d.mtx", np.triu(directed.toarray()))
     assert "pass --symmetrize mean" in run("cluster", "d.mtx", "-k", 2).stderr
-    assert (
-        "--set max_cluster_size=2 times -k 3 is less" in run("cluster", "g.txt", "-k", 3, "--set", "max_cluster_size=2").stderr
-    )
+    assert "--max-size 2 times -k 3 is less" in run("cluster", "g.txt", "-k", 3, "--max-size", 2).stderr
     shown = run("cluster", "g.txt", "-k", 3, "--set", "aggregate=False", "--coreset-size", 40).stderr
     assert re.search(r"warning: .*; use --set aggregate=True, or --coreset-size \d+ or more", shown)
     assert "--nodes" in run("generate", "planted", "--nodes", 2**31, "-k", 3, "-o", "x.store").stderr

@@ -40,11 +40,12 @@ CASES: dict[str, Case] = {
     "eigen_solver": (GRAPH, {}, "subspace", "power"),
     "n_components": (GRAPH, {}, 4, 6),
     "assign_labels": (GRAPH, {"eigen_solver": "arpack", "refine": False}, "kmeans", "cluster_qr"),
-    "n_init": (GRAPH, {"refine": False}, 1, 7),
+    "n_init": (GRAPH, {"refine": False, "n_clusters": 12}, 1, 7),
     "max_iter": (GRAPH, {"n_init": 1}, 100, 1),
     "tol": (GRAPH, {"n_init": 1}, 0.0, 0.2),
     "candidates": (GRAPH, {"coreset_size": 30, "aggregate": False, "regularization": 0.0, "refine": False}, "touched", "all"),
     "refine": (GRAPH, {}, True, False),
+    "balance": (GRAPH, {"n_clusters": 8}, 0.0, 0.5),
     "min_cluster_size": (GRAPH, {"n_clusters": 8}, None, 35),
     "max_cluster_size": (GRAPH, {}, None, 80),
     "symmetrize": (DIRECTED, {}, "mean", "min"),
@@ -134,6 +135,8 @@ def test_runs_of_k_means_that_are_not_made_draw_a_warning() -> None:
         model.fit(GRAPH)
 
 
-def test_bounds_are_reported_only_where_they_are_kept() -> None:
-    assert CoresetSpectralClustering(4, random_state=0).fit(GRAPH).max_cluster_size_ == 150
-    assert CoresetSpectralClustering(4, refine=False, random_state=0).fit(GRAPH).max_cluster_size_ is None
+def test_the_balance_that_was_taken_is_reported() -> None:
+    assert CoresetSpectralClustering(4, balance=0.03, random_state=0).fit(GRAPH).balance_ == 0.03
+    assert CoresetSpectralClustering(4, refine=False, random_state=0).fit(GRAPH).balance_ == 0.0
+    # Bounds do what a fee is for.
+    assert CoresetSpectralClustering(4, max_cluster_size=1.2, random_state=0).fit(GRAPH).balance_ == 0.0

@@ -80,7 +80,9 @@ def test_coresets_smaller_than_the_number_of_clusters_are_refused() -> None:
     ("nodes", "per_node", "settings", "expected"),
     [
         (3000, 10.0, {}, False),  # small: the spectral step takes it as it is
-        (3001, 10.0, {}, True),  # sparse
+        (6000, 10.0, {}, False),  # a little larger, with few entries and clusters
+        (6001, 10.0, {}, True),  # sparse
+        (3001, 80.0, {}, True),  # small, with many entries
         (20_000, 400.0, {}, True),  # dense, but of moderate size
         (200_000, 400.0, {}, False),  # dense and large
         (2_000_000, 50.0, {}, True),  # sparse and large
@@ -145,19 +147,35 @@ def test_given_regularization_is_kept_or_refused() -> None:
 # --- bounds on the size of clusters --------------------------------------------------------------------------------------
 
 
-def test_automatic_bound_on_sparse_graphs_only() -> None:
-    choices = chosen(graph_of(10_000, 20.0), k=4)
-    assert (choices.max_cluster_size, choices.slack) == (5000.0, 0.25)  # twice the mean
-    choices = chosen(graph_of(10_000, 20.0), k=50)
-    assert (choices.max_cluster_size, choices.slack) == (2000.0, 0.25)  # a fifth
-    choices = chosen(graph_of(10_000, 200.0), k=4)
-    assert (choices.max_cluster_size, choices.slack) == (None, 0.0)
+def test_no_bounds_by_default() -> None:
+    for per_node in (20.0, 200.0):
+        choices = chosen(graph_of(10_000, per_node), k=4)
+        assert (choices.min_cluster_size, choices.max_cluster_size) == (0.0, math.inf)
+        assert not choices.bounded
 
 
 def test_given_bounds_are_kept() -> None:
     choices = chosen(graph_of(10_000, 200.0), k=4, max_cluster_size=2600, min_cluster_size=2000)
-    assert (choices.max_cluster_size, choices.slack) == (2600.0, math.inf)
+    assert (choices.min_cluster_size, choices.max_cluster_size) == (2000.0, 2600.0)
+    assert choices.bounded
     chosen(graph_of(100, 4.0), k=10, min_cluster_size=10, max_cluster_size=10)  # just possible
+
+
+@pytest.mark.parametrize(
+    ("bounds", "expected"),
+    [
+        ({"max_cluster_size": 1.03}, (0.0, 103.0)),
+        ({"min_cluster_size": 0.5}, (50.0, math.inf)),
+        ({"min_cluster_size": 0.501, "max_cluster_size": 1.999}, (51.0, 199.0)),  # whole nodes inside
+        ({"min_cluster_size": 1.0, "max_cluster_size": 1.0}, (100.0, 100.0)),
+        ({"min_cluster_size": 1, "max_cluster_size": np.int64(700)}, (1.0, 700.0)),  # integers are counts
+        ({"max_cluster_size": np.float32(1.5)}, (0.0, 150.0)),
+        ({"max_cluster_size": 50.0}, (0.0, 1000.0)),
+    ],
+)
+def test_a_bound_that_is_no_integer_is_a_factor_of_the_mean(bounds: dict[str, Any], expected: tuple[float, float]) -> None:
+    choices = chosen(graph_of(900, 4.0, isolated=100), **bounds)
+    assert (choices.min_cluster_size, choices.max_cluster_size) == expected
 
 
 @pytest.mark.parametrize(
@@ -165,15 +183,63 @@ def test_given_bounds_are_kept() -> None:
     [
         ({"min_cluster_size": 11}, "min_cluster_size=11 times n_clusters=10 is more than the 100 nodes"),
         ({"max_cluster_size": 9}, "max_cluster_size=9 times n_clusters=10 is less than the 100 nodes"),
+        ({"min_cluster_size": 1.01}, "min_cluster_size=11 times n_clusters=10 is more than the 100 nodes"),
+        ({"max_cluster_size": 0.99}, "max_cluster_size=9 times n_clusters=10 is less than the 100 nodes"),
         ({"min_cluster_size": 0}, "min_cluster_size must be at least 1, got 0"),
         ({"max_cluster_size": 0}, "max_cluster_size must be at least 1, got 0"),
+        ({"min_cluster_size": -0.5}, "min_cluster_size must be a finite number above 0"),
+        ({"max_cluster_size": math.inf}, "max_cluster_size must be a finite number above 0"),
     ],
 )
-def test_impossible_bounds_are_refused(bounds: dict[str, int], words: str) -> None:
+def test_impossible_bounds_are_refused(bounds: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         chosen(graph_of(100, 4.0), **bounds)
-    with pytest.raises(TypeError, match=r"max_cluster_size must be an integer, got 2\.5"):
-        chosen(graph_of(100, 4.0), max_cluster_size=2.5)
+
+
+def test_the_mean_itself_is_rounded_so_that_it_can_be_met() -> None:
+    # 105 nodes in ten clusters: the mean is 10.5, and clusters of 10 and 11 come nearest to it.
+    for factor in (1.0, 1.03):
+        assert chosen(graph_of(105, 4.0), max_cluster_size=factor).max_cluster_size == 11.0
+    for factor in (1.0, 0.99):
+        assert chosen(graph_of(105, 4.0), min_cluster_size=factor).min_cluster_size == 10.0
+    with pytest.raises(ValueError, match="max_cluster_size=10 times n_clusters=10 is less than the 105 nodes"):
+        chosen(graph_of(105, 4.0), max_cluster_size=0.99)
+
+
+# --- balance -------------------------------------------------------------------------------------------------------------
+
+
+def test_balance_is_for_the_graph_to_decide_where_nothing_else_was_asked() -> None:
+    graph = graph_of(5000, 10.0)
+    free = chosen(graph)
+    assert free.adaptive
+    assert free.balance > 0
+    for settings in ({"max_cluster_size": 2.0}, {"min_cluster_size": 5}, {"refine": False}):
+        choices = chosen(graph, **settings)
+        assert (choices.adaptive, choices.balance) == (False, 0.0)
+
+
+def test_a_given_balance_is_kept_or_refused() -> None:
+    graph = graph_of(5000, 10.0)
+    for balance in (0, 0.03, 2.0):
+        choices = chosen(graph, balance=balance, max_cluster_size=2.0)
+        assert (choices.adaptive, choices.balance) == (False, balance)
+    assert chosen(graph, balance=0, refine=False).balance == 0.0
+    with pytest.raises(ValueError, match="balance needs refine=True"):
+        chosen(graph, balance=0.1, refine=False)
+    with pytest.raises(TypeError, match="balance must be a number, got 'much'"):
+        chosen(graph, balance="much")
+
+
+def test_the_objective_of_the_choices() -> None:
+    choices = chosen(graph_of(90, 4.0, isolated=10), balance=0.2, min_cluster_size=7, max_cluster_size=15)
+    degrees = np.full(90, 4.0)
+    objective = choices.objective(degrees)
+    assert (objective.fee, objective.min_size, objective.max_size) == (pytest.approx(0.2 * 360 / 10), 7.0, 15.0)
+    assert choices.objective(degrees, balance=0.0).fee == 0.0
+    # Nodes without edges are placed at the end, and may fill what is missing.
+    assert choices.objective(degrees, n_isolated=5).min_size == 2.0
+    assert choices.objective(degrees, n_isolated=10).min_size == 0.0
 
 
 def test_bounds_that_only_refinement_keeps_are_refused_without_it() -> None:
@@ -185,13 +251,19 @@ def test_bounds_that_only_refinement_keeps_are_refused_without_it() -> None:
 # --- n_init, and choices for a quotient ----------------------------------------------------------------------------------
 
 
-def test_several_draws_where_they_cost_nothing() -> None:
-    few, many = graph_of(1000, 10.0), graph_of(20_000, 10.0)
-    assert chosen(few).n_init(few) == 8
-    assert chosen(many).n_init(many) == 1
-    assert chosen(many).n_init(few) == 8  # its quotient is small
-    assert chosen(few, refine=False).n_init(few) == 1
-    assert chosen(many, n_init=7).n_init(many) == 7
+def test_several_draws_where_they_cost_little() -> None:
+    few, many = graph_of(1000, 10.0), graph_of(200_000, 10.0)
+    assert chosen(few).on(few, few).n_init > 1
+    assert chosen(many).on(many, many).n_init == 1
+    assert chosen(many).on(few, many).n_init > 1  # its quotient is small
+    assert chosen(few, refine=False).on(few, few).n_init == 1
+    assert chosen(many, n_init=7).on(many, many).n_init == 7
+
+
+def test_fewer_draws_where_rows_have_many_clusters() -> None:
+    # k-means takes rows times clusters, whatever the number of entries.
+    pairs = graph_of(200_000, 1.0)
+    assert chosen(pairs, k=1000).on(pairs, pairs).n_init == 1
 
 
 @pytest.mark.parametrize(("value", "error"), [(0, ValueError), (-1, ValueError), (2.5, TypeError), ("many", TypeError)])
@@ -202,13 +274,15 @@ def test_number_of_draws_is_checked_before_any_work(value: Any, error: type[Exce
 
 def test_a_quotient_has_a_coreset_size_of_its_own() -> None:
     graph, quotient = graph_of(1_000_000, 20.0), graph_of(3500, 40.0)
-    assert chosen(graph).on(quotient).coreset_size == 3500
+    assert chosen(graph).on(quotient, graph).coreset_size == 3500
     large = graph_of(SMALL_QUOTIENT + 1, 200.0)
-    assert chosen(graph).on(large).coreset_size == coreset_size_for(large, 10, "auto") < large.n_nodes
-    assert chosen(graph, aggregate=True, coreset_size=500).on(quotient).coreset_size == 500  # as it was asked for
+    assert chosen(graph).on(large, graph).coreset_size == coreset_size_for(large, 10, "auto") < large.n_nodes
+    assert chosen(graph, aggregate=True, coreset_size=500).on(quotient, graph).coreset_size == 500  # as it was asked for
     dense = graph_of(200_000, 400.0)
     choices = chosen(dense)
-    assert choices.on(dense) is choices
+    assert choices.on(dense, dense).coreset_size == choices.coreset_size
+    assert choices.samples(dense)
+    assert not chosen(graph).on(quotient, graph).samples(quotient)
 
 
 # --- everything else -----------------------------------------------------------------------------------------------------
@@ -246,7 +320,10 @@ def test_a_graph_without_edges() -> None:
         ({"coreset_size": 1.5}, "coreset_size must be a count, a fraction"),
         ({"coreset_size": 0}, "coreset_size must be at least 1"),
         ({"min_cluster_size": 0}, "min_cluster_size must be at least 1"),
-        ({"max_cluster_size": 2.5}, "max_cluster_size must be an integer"),
+        ({"max_cluster_size": -2.5}, "max_cluster_size must be a finite number above 0"),
+        ({"balance": -0.1}, "balance must be a finite number not below 0"),
+        ({"balance": 0.1, "refine": False}, "balance needs refine=True"),
+        ({"max_cluster_size": 5, "refine": False}, "max_cluster_size needs refine=True"),
         ({"n_init": 0}, "n_init must be at least 1"),
         ({"n_jobs": 0}, "n_jobs must not be 0"),
     ],

@@ -174,9 +174,23 @@ def conductances(A: Array, labels: Array, k: int) -> Array:
     return np.array([c / v if v > 0 else 1.0 for c, v in zip(cut, volume, strict=True)])
 
 
-def regularized_conductances(A: Array, labels: Array, k: int, regularization: float) -> Array:
-    """Return the conductances in the dense graph A + (τ/n)·11ᵀ, τ in units of the mean degree."""
-    return conductances(A + regularization * A.sum() / len(A) ** 2, labels, k)
+def typical_volume(degrees: list[float], parts: float) -> float:
+    """Return the volume of so many parts, nodes heavier than a part counted as one each while they are fewer than half."""
+    light, heavy = sorted(degrees), 0
+    while True:
+        share = sum(light) / (parts - heavy)
+        above = [d for d in light if d > share]
+        if not above or heavy + len(above) >= min(parts / 2, len(degrees)):
+            return share * parts
+        heavy += len(above)
+        light = light[: len(light) - len(above)]
+
+
+def conductances_with_fee(A: Array, labels: Array, k: int, balance: float) -> Array:
+    """Return (cut_j + c)/vol_j with the fee c = β·vol/k; 1 for a cluster without volume."""
+    cut, volume = cut_and_volume(A, labels, k)
+    fee = balance * typical_volume(A.sum(axis=1).tolist(), k) / k
+    return np.array([(c + fee) / v if v > 0 else 1.0 for c, v in zip(cut, volume, strict=True)])
 
 
 def modularity(A: Array, labels: Array, resolution: float = 1.0) -> float:
@@ -208,59 +222,84 @@ def margins(A: Array, labels: Array) -> Array:
 # --- exact objective and moves -------------------------------------------------------------------------------------------
 
 
-def objective_of_sums(association: Sequence[Any], volume: Sequence[Any], size: Sequence[Any], tau: float) -> Fraction:
-    """F = Σ_j 1 - (assoc_j + (τ/n)·S_j²) / (vol_j + τ·S_j) in exact arithmetic; 1 for a cluster without volume.
+def objective_of_sums(association: Sequence[Any], volume: Sequence[Any], fee: Any = 0) -> Fraction:
+    """F = Σ_j (cut_j + c)/vol_j = Σ_j 1 - (assoc_j - c)/vol_j in exact arithmetic; 1 for a cluster without volume.
 
     Every float is a fraction, so there is no rounding as long as the sums that come in are exact.
     """
-    n, exact_tau = sum(map(Fraction, size)), Fraction(tau)
+    paid = Fraction(fee)
     total = Fraction(0)
-    for assoc, vol, nodes in zip(map(Fraction, association), map(Fraction, volume), map(Fraction, size), strict=True):
-        whole = vol + exact_tau * nodes
-        total += 1 - (assoc + exact_tau / n * nodes**2) / whole if whole else 1
+    for assoc, vol in zip(map(Fraction, association), map(Fraction, volume), strict=True):
+        total += 1 - (assoc - paid) / vol if vol else 1
     return total
 
 
-def exact_objective(
-    A: Array, labels: Array, k: int, tau: float = 0.0, sizes: Array | None = None, *, degrees: Array | None = None
-) -> Fraction:
-    """F of a partition, with every sum taken in exact arithmetic; degrees other than the row sums where they are given."""
+def exact_sums(A: Array, labels: Array, k: int, degrees: Array | None = None) -> tuple[list[Fraction], list[Fraction]]:
+    """Return assoc_j and vol_j of every cluster as fractions; degrees other than the row sums where they are given."""
     rows = [[Fraction(value) for value in row] for row in A.tolist()]
-    nodes = [Fraction(value) for value in (np.ones(len(A)) if sizes is None else sizes).tolist()]
+    volumes = [sum(row, Fraction(0)) for row in rows] if degrees is None else [Fraction(value) for value in degrees.tolist()]
     clusters = [np.flatnonzero(np.asarray(labels) == j).tolist() for j in range(k)]
     association = [sum((rows[x][y] for x in cluster for y in cluster), Fraction(0)) for cluster in clusters]
-    volumes = [sum(row) for row in rows] if degrees is None else [Fraction(value) for value in degrees.tolist()]
-    volume = [sum((volumes[x] for x in cluster), Fraction(0)) for cluster in clusters]
-    return objective_of_sums(association, volume, [sum((nodes[x] for x in c), Fraction(0)) for c in clusters], tau)
+    return association, [sum((volumes[x] for x in cluster), Fraction(0)) for cluster in clusters]
+
+
+def exact_objective(A: Array, labels: Array, k: int, fee: Any = 0, *, degrees: Array | None = None) -> Fraction:
+    """F of a partition, with every sum taken in exact arithmetic."""
+    return objective_of_sums(*exact_sums(A, labels, k, degrees), fee)
+
+
+def outside(sizes: Array, smallest: float = 0.0, largest: float = np.inf) -> float:
+    """By how many nodes sizes are outside of the bounds, in all."""
+    return float(sum(max(0.0, size - largest) + max(0.0, smallest - size) for size in sizes.tolist()))
 
 
 def allowed_moves(
-    A: Array, labels: Array, sizes: Array, tau: float, *, smallest: float = 0.0, largest: float = np.inf
+    A: Array, labels: Array, sizes: Array, *, smallest: float = 0.0, largest: float = np.inf, degrees: Array | None = None
 ) -> Iterator[tuple[int, int]]:
-    """Give every move (node, cluster) that refinement may make: to a neighbour's cluster, within the bounds."""
-    volume = A.sum(axis=1) + tau * sizes
+    """Give every move (node, cluster) that refinement may make.
+
+    It goes to a neighbour's cluster, leaves nodes and volume behind, and brings no sizes further out of the bounds.
+    """
+    volume = A.sum(axis=1) if degrees is None else degrees
+    k = int(labels.max()) + 1
+    before = outside(np.bincount(labels, sizes, minlength=k), smallest, largest)
     for x in range(len(A)):
         left = (labels == labels[x]) & (np.arange(len(A)) != x)
-        if not volume[left].sum() > 0 or sizes[left].sum() < smallest:
+        if not volume[left].sum() > 0:
             continue
         for j in np.unique(labels[A[x] > 0]).tolist():
-            if j != labels[x] and sizes[labels == j].sum() + sizes[x] <= largest:
+            moved = np.where(np.arange(len(A)) == x, j, labels)
+            if j != labels[x] and outside(np.bincount(moved, sizes, minlength=k), smallest, largest) <= before:
                 yield x, j
 
 
-def best_split(A: Array, order: Array, sizes: Array, *, tau: float = 0.0, least_size: float = 0.0) -> tuple[float, int]:
-    """Return what the best of all prefixes of a cluster's nodes gains as a cluster of its own, and its length."""
+def best_split(
+    A: Array,
+    order: Array,
+    sizes: Array,
+    *,
+    fee: float = 0.0,
+    smallest: float = 0.0,
+    largest: float = np.inf,
+    degrees: Array | None = None,
+) -> tuple[float, int]:
+    """Return what the best of all prefixes of a cluster's nodes gains as a cluster of its own, and its length.
+
+    Both parts must have volume and lie within the bounds.
+    """
+    volumes = A.sum(axis=1) if degrees is None else degrees
 
     def kept(nodes: Array) -> float:
-        inside = A[np.ix_(nodes, nodes)].sum() + tau / sizes.sum() * sizes[nodes].sum() ** 2
-        volume = A[nodes].sum() + tau * sizes[nodes].sum()
-        return inside / volume if volume > 0 else np.nan
+        volume = volumes[nodes].sum()
+        return (A[np.ix_(nodes, nodes)].sum() - fee) / volume if volume > 0 else -np.inf
 
     best = (-np.inf, 0)
     for prefix in range(1, len(order)):
         head, tail = order[:prefix], order[prefix:]
+        if outside(np.array([sizes[head].sum(), sizes[tail].sum()]), smallest, largest) > 0:
+            continue
         gain = kept(head) + kept(tail) - kept(order)
-        if gain > best[0] and min(sizes[head].sum(), sizes[tail].sum()) >= least_size:
+        if gain > best[0]:
             best = (gain, prefix)
     return best
 

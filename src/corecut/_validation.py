@@ -10,6 +10,8 @@ import numpy as np
 
 from corecut._typing import AnyArray, FloatArray, IntArray, LabelArray
 
+_MOST_THREADS = 1024
+
 
 def check_count(value: Any, name: str, *, minimum: int = 1, maximum: int | None = None) -> int:
     """Return `value` as an int within bounds."""
@@ -27,7 +29,10 @@ def check_real(value: Any, name: str, *, minimum: float = 0.0, exclusive: bool =
     """Return `value` as a finite float that is at least (or above) `minimum`."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ValueError(f"{name} is too large a number") from None
     if not np.isfinite(number) or number < minimum or (exclusive and number == minimum):
         raise ValueError(f"{name} must be a finite number {'above' if exclusive else 'not below'} {minimum:g}, got {value}")
     return number
@@ -162,11 +167,11 @@ def thread_count(n_jobs: int | None) -> int:
 
     Results never depend on it, so there is no reason to leave cores idle by default.
     """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if n_jobs is not None:
-        n_jobs = check_count(n_jobs, "n_jobs", minimum=-(2**31))
+        n_jobs = check_count(n_jobs, "n_jobs", minimum=-(2**31), maximum=max(_MOST_THREADS, cores))
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0: give a number of threads, or -1 for all cores")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if n_jobs is None:
         return cores
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)

@@ -19,16 +19,20 @@ from typing import Any
 import numpy as np
 
 from corecut import _core
-from corecut._typing import FloatArray, LabelArray
+from corecut._typing import LabelArray
 from corecut._validation import check_count, check_real, check_weights, thread_count
-from corecut.graph import Graph, as_graph
+from corecut.graph import as_graph
+from corecut.objective import typical_volume
+from corecut.weighted import WeightedGraph
 
 # A level that does not take away at least this share of the nodes is the last one.
 _LEAST_SHRINKAGE = 0.05
+# A level with fewer groups per cluster than this is not made: a partition needs room.
+_LEAST_GROUPS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Quotient:
+class Quotient(WeightedGraph):
     """A graph whose nodes are groups of another one's.
 
     Attributes
@@ -41,8 +45,6 @@ class Quotient:
         Group of every node of the graph one level below.
     """
 
-    graph: Graph
-    sizes: FloatArray = field(repr=False)
     groups: LabelArray = field(repr=False)
 
 
@@ -65,7 +67,8 @@ def aggregate_graph(
     n_clusters
         Number of clusters k that the quotient is for.
     groups_per_cluster
-        A group holds at most vol / (groups_per_cluster · k) of the volume (a node beyond that stays alone).
+        A group holds at most about vol / (groups_per_cluster · k) of the volume (a node beyond that stays alone, and its
+        volume does not count).
     n_groups
         Go on until there are at most this many; max(2000, 2 · groups_per_cluster · k) by default.
     sizes
@@ -94,29 +97,19 @@ def aggregate_graph(
     """
     finest = as_graph(graph, n_jobs=n_jobs)
     k = check_count(n_clusters, "n_clusters")
-    cap = finest.volume / (check_real(groups_per_cluster, "groups_per_cluster", exclusive=True) * k)
-    enough = max(2000, int(2 * groups_per_cluster * k)) if n_groups is None else check_count(n_groups, "n_groups")
+    wanted = check_real(groups_per_cluster, "groups_per_cluster", exclusive=True) * k
+    enough = max(2000, int(2 * wanted)) if n_groups is None else check_count(n_groups, "n_groups")
     deepest = check_count(max_levels, "max_levels")
-    threads = thread_count(n_jobs)
     counts = np.ones(finest.n_nodes) if sizes is None else check_weights(sizes, finest.n_nodes, name="sizes")
+    cap = typical_volume(finest.degrees, wanted) / wanted
     levels: list[Quotient] = []
-    current = finest
+    current = WeightedGraph(finest, counts)
     while current.n_nodes > enough and len(levels) < deepest:
-        groups = _core.group_nodes(current.matrix, current.degrees, cap, 5, threads)
+        groups = _core.group_nodes(current.graph.matrix, current.graph.degrees, cap, 5, thread_count(n_jobs))
         count = int(groups.max()) + 1
-        if count > (1 - _LEAST_SHRINKAGE) * current.n_nodes:
+        if count > (1 - _LEAST_SHRINKAGE) * current.n_nodes or count < min(wanted, _LEAST_GROUPS * k):
             break
-        level = contract(current, groups, counts, n_jobs=n_jobs)
-        levels.append(level)
-        current, counts = level.graph, level.sizes
+        level = current.contract(groups, n_jobs=n_jobs)
+        levels.append(Quotient(level.graph, level.sizes, groups))
+        current = level
     return levels
-
-
-def contract(graph: Graph, groups: LabelArray, sizes: FloatArray, *, n_jobs: int | None = None) -> Quotient:
-    """Return the quotient graph of a grouping numbered 0, 1, ... without gaps."""
-    count = int(groups.max()) + 1
-    indptr, indices, weights = _core.contract(graph.matrix, groups, count, thread_count(n_jobs))
-    degrees, diagonal, _, _ = _core.scan(_core.Matrix(indptr, indices, weights), thread_count(n_jobs))
-    quotient = Graph(indptr, indices, weights, degrees, diagonal if diagonal.size else None)
-    merged: Any = np.bincount(groups, sizes, minlength=count)  # Any: NumPy's types do not know that a weighted count is a float
-    return Quotient(quotient, merged, groups)

@@ -31,8 +31,8 @@ class FastSpectralClustering(GraphClusterer):
     n_clusters, affinity, n_neighbors, gamma, n_components, assign_labels, symmetrize, check, random_state, n_jobs, verbose
         As in :class:`CoresetSpectralClustering`.
     eigen_solver
-        "power" (the published method: ⌈log₂k⌉ vectors), "subspace", "arpack" or "auto": "subspace" for fewer than 32 clusters,
-        for which so few vectors do not suffice (one for two moons), and "power" from there on.
+        "power" (the published method: ⌈log₂k⌉ vectors), "subspace", "arpack" or "auto" (None is the same): "subspace" for
+        fewer than 32 clusters, for which so few vectors do not suffice (one for two moons), and "power" from there on.
     n_init
         Number of k-means runs; `assign_labels="cluster_qr"` makes none.
 
@@ -57,7 +57,7 @@ class FastSpectralClustering(GraphClusterer):
         affinity: Affinity = "auto",
         n_neighbors: int | Literal["auto"] = "auto",
         gamma: float = 1.0,
-        eigen_solver: EigenSolver = "auto",
+        eigen_solver: EigenSolver | None = "auto",
         n_components: int | None = None,
         assign_labels: AssignLabels = "kmeans",
         n_init: int = 3,
@@ -92,7 +92,9 @@ class FastSpectralClustering(GraphClusterer):
             if self.assign_labels == "cluster_qr" and self.n_init != 3:
                 advise(f'n_init={self.n_init} has no effect with assign_labels="cluster_qr", which has no random start')
             generator = as_generator(self.random_state)
-            self.eigen_solver_ = choose_solver("auto" if self.eigen_solver is None else self.eigen_solver, k)
+            self.eigen_solver_ = choose_solver(self.eigen_solver, k)
+            if self.eigen_solver in ("auto", None) and self.assign_labels == "cluster_qr":
+                self.eigen_solver_ = "subspace"  # pivoted QR needs as many vectors as clusters, more than the power method has
             with stage("eigenvectors"):
                 self.embedding_ = spectral_embedding(
                     graph,

@@ -17,7 +17,7 @@ from corecut._typing import AnyArray, FloatArray, LabelArray, RandomState
 from corecut._validation import check_count, check_matrix_like, check_option, check_real, thread_count
 from corecut.advice import advise
 from corecut.confidence import partition_measures
-from corecut.graph import Check, Graph, Symmetrize
+from corecut.graph import Check, Graph, NotSymmetricError, Symmetrize
 from corecut.neighbors import callable_graph, check_neighbors, neighbor_graph, rbf_graph
 
 Affinity = (
@@ -111,13 +111,13 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             return X
         try:
             return Graph.from_matrix(X, symmetrize=self.symmetrize, check=self.check, n_jobs=self.n_jobs)
-        except ValueError as error:
-            if self.affinity == "auto" and "not symmetric" in str(error):
-                raise ValueError(
-                    f"{error}; a square sparse matrix is taken for a graph: "
-                    'pass affinity="nearest_neighbors" if its rows are points'
-                ) from None
-            raise
+        except NotSymmetricError as error:
+            if self.affinity != "auto":
+                raise
+            raise NotSymmetricError(
+                f"{error}; a square sparse matrix is taken for a graph: "
+                'pass affinity="nearest_neighbors" if its rows are points'
+            ) from None
 
     def _fitted(self, graph: Graph, labels: LabelArray, stage: Stages, *, given: Any) -> None:
         """Keep the labels, and measure them while the data are as they were.

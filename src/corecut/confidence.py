@@ -20,7 +20,8 @@ from corecut import _core
 from corecut._typing import FloatArray, LabelArray
 from corecut._validation import compact_labels, thread_count
 from corecut.graph import Graph, as_graph
-from corecut.metrics import cluster_sums, conductances_of
+from corecut.metrics import cluster_sums
+from corecut.objective import Objective
 
 
 def label_confidence(graph: Any, labels: Any, *, n_jobs: int | None = None) -> FloatArray:
@@ -46,7 +47,7 @@ def partition_measures(
     own, other = _core.cluster_margins(graph.matrix, labels, n_clusters, thread_count(n_jobs))
     within = own if graph.diagonal is None else own + graph.diagonal
     association, volume = cluster_sums(labels, within, n_clusters), cluster_sums(labels, graph.degrees, n_clusters)
-    return conductances_of(association, volume), _margins(graph, own, other)
+    return Objective().terms(association, volume), _margins(graph, own, other)
 
 
 def _margins(graph: Graph, own: FloatArray, other: FloatArray) -> FloatArray:

@@ -44,16 +44,17 @@ class CoresetSpectralClustering(GraphClusterer):
     gamma
         Coefficient of the "rbf" affinity.
     coreset_size
-        Number of draws, a fraction of the nodes, or "auto": all nodes of a graph of up to 3,000; otherwise 20 draws per
-        cluster, at least 1,500, and enough for an induced mean degree of 20. A quotient graph of up to 100,000 nodes is
-        taken whole.
+        Number of draws, a fraction of the nodes, or "auto": all nodes of a graph of up to 3,000 (6,000 where it has at most
+        150,000 entries); otherwise 20 draws per cluster, at least 1,500, and enough for an induced mean degree of 20. A
+        quotient graph of up to 100,000 nodes is taken whole.
     aggregate
         Gather the nodes into small groups first and work on the quotient graph. "auto" does so, unless `coreset_size` is
-        given, on graphs of more than 3,000 nodes that are sparse (fewer than 100 entries per node) or have up to ten million
+        given, on graphs larger than that which are sparse (fewer than 100 entries per node) or have up to ten million
         entries; and wherever the coreset's graph would fall into pieces.
     regularization
-        τ in units of the mean degree: every node gets τ more degree, tied to all nodes alike, so that cutting off crumbs does
-        not pay. "auto": 0.1 on sparse graphs (less for tiny clusters), 0 on dense ones and without refinement.
+        τ of the spectral step, in units of the mean degree: every node gets τ more degree, tied to all nodes alike, which
+        steadies the eigenvectors of noisy graphs. "auto": 0.1 on sparse graphs (less for tiny clusters), 0 on dense ones,
+        without refinement, and in every other draw.
     shift
         σ of the kernel D⁻¹AD⁻¹ + σD⁻¹; "auto" supplies the self-similarity that a graph without self-loops lacks. Seeding,
         sensitivities and the coreset's graph see it. Labelling does so under `candidates="all"` only.
@@ -74,16 +75,20 @@ class CoresetSpectralClustering(GraphClusterer):
     assign_labels
         "kmeans" or "cluster_qr".
     n_init
-        Number of draws, of which the one with the lowest objective on the whole graph is kept; "auto" makes 8 where the graph
-        or its quotient has up to 100,000 entries and the result is refined, otherwise 1.
+        Number of draws, of which the one with the lowest objective is kept, and which are combined to a better one where
+        they differ. "auto" makes up to 8, fewer where they are dear beside aggregation or agree, and 1 without refinement.
     candidates
         Centres a node may be labelled by: those it has "touched", or "all" (the paper).
     refine
         Split and merge clusters that k-means mixed up and move single nodes while the objective falls.
+    balance
+        β of the objective F = Σ_j (cut_j + β·vol/k)/vol_j: a fee that every cluster pays for existing, and only small ones
+        feel. 0 is the plain normalised cut, 0.1 comes near equal sizes. "auto" takes the least of 0, 0.005, 0.05 and 0.1 under
+        which clusters are neither crumbs nor giants, and 0 where sizes are bounded. Needs `refine=True`.
     min_cluster_size, max_cluster_size
-        Bounds on the number of nodes of a cluster; they need `refine=True`. Repair splits clusters above the largest size, and
-        no node moves across a bound, but a cluster that none of this mends can stay outside. By default repair and refinement
-        keep the clusters of a sparse graph from growing beyond 20 % of the nodes, or twice the mean where that is more.
+        Bounds on the number of nodes of every cluster: a count, or a float as a factor of the mean cluster n/k (1.03 allows
+        3 % above it). They hold in every result, whatever it costs; bounds that no partition can meet are refused. They need
+        `refine=True`.
     symmetrize
         What to do with a directed graph: None refuses it; "mean", "max" and "min" say how to merge both directions.
     check
@@ -113,9 +118,9 @@ class CoresetSpectralClustering(GraphClusterer):
         Number of nodes without a neighbour in the coreset.
     n_levels_
         Number of levels of aggregation, 0 without.
-    coreset_size_, aggregate_, regularization_, shift_, eigen_solver_, n_init_, max_cluster_size_
-        What "auto" came to. The shift is 0 where no coreset was drawn, because eigenvectors do not depend on it; there is no
-        largest cluster size without refinement.
+    coreset_size_, aggregate_, regularization_, balance_, shift_, eigen_solver_, n_init_
+        What "auto" came to. The shift is 0 where no coreset was drawn, because eigenvectors do not depend on it. The solver is
+        "components" where the graph's components were the clusters, and no eigenvector was needed.
     timings_
         Seconds of each stage.
     n_features_in_
@@ -163,8 +168,9 @@ class CoresetSpectralClustering(GraphClusterer):
         n_init: int | Literal["auto"] = "auto",
         candidates: Candidates = "touched",
         refine: bool = True,
-        min_cluster_size: int | None = None,
-        max_cluster_size: int | None = None,
+        balance: float | Literal["auto"] = "auto",
+        min_cluster_size: float | None = None,
+        max_cluster_size: float | None = None,
         symmetrize: Symmetrize = None,
         check: Check = "sample",
         random_state: RandomState = None,
@@ -189,6 +195,7 @@ class CoresetSpectralClustering(GraphClusterer):
         self.n_init = n_init
         self.candidates = candidates
         self.refine = refine
+        self.balance = balance
         self.min_cluster_size = min_cluster_size
         self.max_cluster_size = max_cluster_size
         self.symmetrize = symmetrize
@@ -228,7 +235,7 @@ class CoresetSpectralClustering(GraphClusterer):
         self.coreset_size_ = sample.coreset.n_draws or sample.coreset.size
         self.aggregate_ = choices.aggregate
         self.regularization_ = choices.regularization
-        self.max_cluster_size_ = choices.max_cluster_size if self.refine else None
+        self.balance_ = found.balance
         self.shift_ = sample.shift
         self.eigen_solver_ = sample.eigen_solver
         self.n_init_ = found.n_draws

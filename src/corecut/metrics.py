@@ -6,8 +6,8 @@ With d_x the degrees (a self-loop counts once), vol_j = Σ_{x∈j} d_x, assoc_j 
     modularity = Σ_j (assoc_j/vol - γ (vol_j/vol)²),
     kernel k-means cost = Σ_x w_x K_xx - Σ_j Σ_{x,y∈j} w_x w_y K_xy / W_j.
 
-Regularised by τ ≥ 0, conductance and normalised cut are those of A + (τ/n)·11ᵀ, which is never formed: with S_j nodes in
-cluster j, φ_j = 1 - (assoc_j + (τ/n)·S_j²) / (vol_j + τ·S_j). A crumb then has a conductance near 1, however clean its cut.
+With a balance β > 0, conductance and normalised cut are those of the objective that refinement lowers: each cut_j is larger by
+a fee of β·vol/k, so that a crumb has a high conductance, however clean its cut.
 
 Every one needs a single parallel pass over the edges and no copy of them, except for the cost of given centres
 (`kernel_kmeans_cost(centers=...)`), which holds n × k distances.
@@ -25,10 +25,11 @@ from corecut._typing import FloatArray, LabelArray
 from corecut._validation import check_nodes, check_option, check_real, compact_labels, thread_count
 from corecut.graph import as_graph
 from corecut.kernel import KernelView
+from corecut.objective import Objective, typical_volume
 
 
 def conductance(
-    graph: Any, labels: Any, *, regularization: float = 0.0, n_clusters: int | None = None, n_jobs: int | None = None
+    graph: Any, labels: Any, *, balance: float = 0.0, n_clusters: int | None = None, n_jobs: int | None = None
 ) -> FloatArray:
     """Return cut_j / vol_j of every cluster: 0 for a union of components, 1 for a cluster without inner edges.
 
@@ -38,8 +39,8 @@ def conductance(
         A :class:`Graph` or anything it can be made from.
     labels
         Cluster of every node: integers, text or categories. Clusters are counted in sorted order, whatever numbers they have.
-    regularization
-        τ in units of the mean degree: 0 for the plain conductance.
+    balance
+        β of the objective (:mod:`corecut.objective`): every cluster pays a fee of β·vol/k for existing. 0 for the plain cut.
     n_clusters
         k, the number of distinct labels by default. When it is given, labels are the numbers 0..k-1, and one that does not
         occur counts as an empty cluster. A cluster that is empty, or has no edge, has conductance 1: it is no cluster, and
@@ -59,18 +60,11 @@ def conductance(
     >>> conductance(path, [0, 0, 1, 1])
     array([0.33333333, 0.33333333])
     """
-    per_node = check_real(regularization, "regularization")
-    association, volume, sizes = _cluster_totals(graph, labels, n_clusters, n_jobs)
-    n = sizes.sum()
-    tau = per_node * (volume.sum() / n)
-    return conductances_of(association + (tau / n) * sizes**2, volume + tau * sizes)
-
-
-def conductances_of(association: FloatArray, volume: FloatArray) -> FloatArray:
-    """Return 1 - assoc_j/vol_j as cut_j/vol_j, 1 for a cluster without volume."""
-    # Rounding must not turn a clean cut into a negative one.
-    cut = np.maximum(volume - association, 0.0)
-    return np.divide(cut, volume, out=np.ones_like(volume), where=volume > 0)
+    beta = check_real(balance, "balance")
+    checked = as_graph(graph, n_jobs=n_jobs)
+    association, volume, _ = _cluster_totals(checked, labels, n_clusters, n_jobs)
+    objective = Objective.of(typical_volume(checked.degrees, volume.size), volume.size, balance=beta) if beta else Objective()
+    return objective.terms(association, volume)
 
 
 def normalized_cut(
@@ -78,7 +72,7 @@ def normalized_cut(
     labels: Any,
     *,
     reduce: Literal["mean", "sum"] = "mean",
-    regularization: float = 0.0,
+    balance: float = 0.0,
     n_clusters: int | None = None,
     n_jobs: int | None = None,
 ) -> float:
@@ -95,7 +89,7 @@ def normalized_cut(
     0.3333
     """
     check_option(reduce, "reduce", ("mean", "sum"))
-    values = conductance(graph, labels, regularization=regularization, n_clusters=n_clusters, n_jobs=n_jobs)
+    values = conductance(graph, labels, balance=balance, n_clusters=n_clusters, n_jobs=n_jobs)
     return float(values.mean() if reduce == "mean" else values.sum())
 
 

@@ -37,6 +37,16 @@ def checked_ids(node_ids: AnyArray | None) -> AnyArray | None:
     return ids.astype(np.int64)
 
 
+def first_repeat(ids: AnyArray) -> int | str | None:
+    """Return an id that occurs more than once, None where all differ."""
+    if ids.dtype.kind == "O":
+        seen: set[str] = set()
+        return next((name for name in ids.tolist() if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
+    order = np.sort(ids)
+    twice = order[1:][order[1:] == order[:-1]]
+    return int(twice[0]) if twice.size else None
+
+
 def packed_names(names: list[str]) -> tuple[bytes, IntArray]:
     """Return the UTF-8 bytes of all names, and the places where each begins and ends."""
     try:

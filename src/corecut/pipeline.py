@@ -1,11 +1,14 @@
 """The algorithm, from a graph to the labels of its nodes.
 
-    Graph -> (aggregation) -> KernelView -> Seeds -> Coreset -> CoresetGraph -> partition of the coreset
-          -> labels of every node -> refined labels
+    Graph -> (components) -> (aggregation) -> draws on the graph, or its quotient -> refined labels of every node
 
-Read :func:`cluster_coreset` beside Algorithm 3 of the paper, lines 2 to 5, and :func:`partition_by_coreset` for line 6. What
-goes beyond the paper is around them, in :func:`cluster_graph`: a sparse graph is first aggregated to its quotient, several
-draws compete, and the best one is refined on every level on the way back.
+What usually happens is in :func:`cluster_graph`: a sparse graph is aggregated to its quotient, :mod:`corecut.draws` partitions
+that by its eigenvectors, and the best partition is refined on every level on the way back. A dense graph goes through a coreset
+instead:
+
+    KernelView -> Seeds -> Coreset -> its graph -> partition of the coreset -> labels of every node
+
+Read :func:`cluster_coreset` beside Algorithm 3 of the paper, lines 2 to 5, and :func:`partition_by_coreset` for line 6.
 """
 
 from __future__ import annotations
@@ -15,19 +18,29 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from corecut import steps
+from corecut import advice
 from corecut._progress import Stages
 from corecut._random import as_generator
 from corecut._typing import FloatArray, LabelArray, RandomState
 from corecut.aggregation import Quotient, aggregate_graph
 from corecut.confidence import agreement
 from corecut.coreset import Coreset, importance_sample, stratified_sample
-from corecut.coreset_graphs import CoresetGraph, coreset_graph
+from corecut.coreset_graphs import coreset_graph
+from corecut.draws import Run, draw_partitions, embed, finish, round_rows, solver_for
 from corecut.graph import Graph
 from corecut.kernel import KernelView
-from corecut.placement import fill_empty, main_part, place_isolated, place_rest
+from corecut.labelling import label_nodes
+from corecut.objective import Objective
+from corecut.placement import fill_empty, main_part, place_isolated, place_rest, split_by_components
+from corecut.refinement import bring_into_bounds, climb_weighted, refine_weighted
 from corecut.sampling import sample_seeds
-from corecut.settings import Choices, Settings, resolve
+from corecut.settings import MODERATE, Choices, Settings, resolve
+from corecut.weighted import WeightedGraph, sums_by
+
+# Refinement ends when a sweep lowers the objective by less than this share.
+_TOLERANCE = 1e-4
+# Chains of moves are looked for on levels of up to this many entries.
+_CLIMB = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,21 +56,13 @@ class Sample:
 
 
 @dataclass(frozen=True, eq=False)
-class Draw:
-    """A partition of the graph (or quotient) that draws are made on, and its objective."""
-
-    labels: LabelArray
-    objective: float
-    sample: Sample
-
-
-@dataclass(frozen=True, eq=False)
 class Clustering:
     """Labels of all nodes, and how they came about."""
 
     labels: LabelArray
     sample: Sample
     choices: Choices
+    balance: float
     levels: list[Quotient] = field(repr=False)
     n_draws: int
     agreement: FloatArray | None = field(repr=False)
@@ -67,134 +72,213 @@ def cluster_graph(graph: Graph, settings: Settings, *, random_state: RandomState
     """Cluster a graph: aggregate it if that suits it, draw, keep the best partition, refine it down to the nodes."""
     choices = resolve(settings, graph)
     stage.say(choices.sentence(graph))
-    generator, n_jobs = as_generator(random_state), settings.n_jobs
+    whole = WeightedGraph.of(graph)
+    parts = None
+    # A coreset of a large graph is drawn without a look at every edge, which components would need. Without refinement it is
+    # the published method, which knows nothing of components.
+    if choices.aggregate or not choices.samples(graph) or graph.n_entries <= MODERATE:
+        with stage("components"):
+            _warn_of_components(whole, choices)
+            objective = choices.objective(graph.degrees, n_isolated=_isolated(graph))
+            parts = split_by_components(whole, choices.n_clusters, objective) if settings.refine else None
+    if parts is not None:
+        return _by_components(graph, parts, choices)
     levels: list[Quotient] = []
     if choices.aggregate:
         with stage("aggregation"):
-            levels = aggregate_graph(graph, choices.n_clusters, n_jobs=n_jobs)
-    top = levels[-1].graph if levels else graph
-    sizes = levels[-1].sizes if levels else np.ones(graph.n_nodes)
-    choices = choices.on(top)
-    if choices.coreset_size < np.count_nonzero(top.degrees):
-        draws = [_draw_by_coreset(top, sizes, choices, generator, stage) for _ in range(choices.n_init(top))]
-    else:
-        draws = _draw_directly(top, sizes, choices, generator, stage)
-    best = min(draws, key=lambda draw: draw.objective)
-    labels = best.labels
-    if settings.refine:
-        with stage("refinement"):
-            labels = refine_down(graph, levels, labels, choices)
-    else:
-        for level in reversed(levels):
-            labels = labels[level.groups]
-    steps.warn_of_giant(labels, choices)
+            levels = aggregate_graph(graph, choices.n_clusters, sizes=whole.sizes, n_jobs=settings.n_jobs)
+    top = levels[-1] if levels else whole
+    choices = choices.on(top.graph, graph)
+    run = Run(choices, as_generator(random_state), stage)
+    draw = _draw_by_coreset if choices.samples(top.graph) else _draw_directly
+    best, draws, sample, balance = draw(run, top, n_isolated=_isolated(graph))
+    with stage("refinement"):
+        labels = refine_down(whole, levels, best, choices, balance)
+        labels = place_isolated(graph, labels, choices.n_clusters, choices.objective(graph.degrees))
+        # Bounds may need clusters of isolated nodes alone; otherwise these count as empty.
+        counting = np.ones(graph.n_nodes) if choices.bounded else graph.degrees
+        labels, n_filled = fill_empty(labels, choices.n_clusters, counting)
+        advice.of_filled(n_filled, choices.n_clusters)
+        if settings.refine:
+            labels = _within_bounds(graph, labels, choices, balance)
+    advice.of_giant(labels, choices.n_clusters, refined=settings.refine, aggregated=choices.aggregate)
     agreed = None
     if len(draws) > 1:
-        agreed = agreement(best.labels, [draw.labels for draw in draws], choices.n_clusters)
+        agreed = agreement(best, draws, choices.n_clusters)
         for level in reversed(levels):
             agreed = agreed[level.groups]
-    return Clustering(labels, best.sample, choices, levels, len(draws), agreed)
+    return Clustering(labels, sample, choices, balance, levels, len(draws), agreed)
 
 
-def _draw_by_coreset(graph: Graph, sizes: FloatArray, choices: Choices, generator: np.random.Generator, stage: Stages) -> Draw:
-    """Partition a graph through a coreset of its nodes: the paper's method."""
-    k = choices.n_clusters
-    labels, sample = partition_by_coreset(graph, sizes, choices, random_state=generator, stage=stage)
-    labels = fill_empty(place_isolated(graph, labels, k), k, graph.degrees)
-    objective = 0.0
-    if choices.n_init(graph) > 1:  # draws compete by the objective on all nodes
-        with stage("metrics"):
-            objective = steps.refine(graph, sizes, labels, choices, max_passes=0)[1]
-    steps.warn_of_untouched(sample.n_untouched, graph.n_nodes, choices)
-    return Draw(labels, objective, sample)
+def _isolated(graph: Graph) -> int:
+    return int(np.count_nonzero(graph.isolated))
 
 
-def partition_by_coreset(
-    graph: Graph, sizes: FloatArray, choices: Choices, *, random_state: RandomState = None, stage: Stages
-) -> tuple[LabelArray, Sample]:
+def _warn_of_components(whole: WeightedGraph, choices: Choices) -> None:
+    count, component = whole.graph.components()
+    nodes = np.bincount(component, whole.sizes, minlength=count)
+    advice.of_components(int(np.count_nonzero(nodes)), nodes.max() / nodes.sum(), choices.n_clusters)
+
+
+def _by_components(graph: Graph, labels: LabelArray, choices: Choices) -> Clustering:
+    """Return the clustering that the components make; its eigenvectors are the clusters' own D^½1, all of eigenvalue 1."""
+    nodes = np.flatnonzero(graph.degrees > 0)
+    vectors = np.zeros((nodes.size, min(choices.n_clusters, 64)))
+    shown = np.flatnonzero(labels[nodes] < vectors.shape[1])
+    vectors[shown, labels[nodes[shown]]] = np.sqrt(graph.degrees[nodes[shown]])
+    sample = Sample(Coreset(nodes, graph.degrees[nodes], 0), labels[nodes], vectors, "components")
+    labels = place_isolated(graph, labels, choices.n_clusters, choices.objective(graph.degrees))
+    return Clustering(_within_bounds(graph, labels, choices, 0.0), sample, choices, 0.0, [], 1, None)
+
+
+def _draw_directly(run: Run, top: WeightedGraph, *, n_isolated: int) -> tuple[LabelArray, list[LabelArray], Sample, float]:
+    """Partition a graph, or quotient, that is small enough for the spectral step as it is."""
+    main = main_part(top, run.k)
+    part = top.restrict(main, n_jobs=run.n_jobs)
+    best, draws, balance = draw_partitions(run, part, n_isolated=n_isolated)
+
+    def everywhere(found: LabelArray) -> LabelArray:
+        labels = np.zeros(top.n_nodes, np.int32)
+        labels[main] = found
+        return place_rest(top, labels, main, n_clusters=run.k, max_size=run.choices.max_cluster_size)
+
+    sample = Sample(Coreset(np.flatnonzero(main), part.graph.degrees, 0), best.labels, best.embedding, solver_for(run.choices))
+    return everywhere(best.labels), [everywhere(one.labels) for one in draws], sample, balance
+
+
+def _draw_by_coreset(run: Run, top: WeightedGraph, *, n_isolated: int) -> tuple[LabelArray, list[LabelArray], Sample, float]:
+    """Partition a graph through coresets of its nodes, the paper's method, and keep the best of several."""
+    choices, k, found = run.choices, run.k, []
+    objective = choices.objective(top.graph.degrees, n_isolated=n_isolated)
+    for _ in range(choices.n_init):
+        labels, sample = partition_by_coreset(run, top)
+        labels, n_filled = fill_empty(place_isolated(top.graph, labels, k), k, top.graph.degrees)
+        advice.of_filled(n_filled, k)
+        advice.of_untouched(sample.n_untouched, top.n_nodes, aggregated=choices.aggregate)
+        value = 0.0
+        if choices.n_init > 1:  # draws compete by the objective on all nodes
+            with run.stage("metrics"):
+                value = refine_weighted(top, labels, objective, k, max_passes=0, n_jobs=run.n_jobs).objective
+        found.append((value, labels, sample))
+    _, best, sample = min(found, key=lambda one: one[0])
+    return best, [labels for _, labels, _ in found], sample, choices.balance
+
+
+def partition_by_coreset(run: Run, level: WeightedGraph) -> tuple[LabelArray, Sample]:
     """Cluster a coreset, then label every node by its nearest implied centre: Algorithm 3."""
-    generator = as_generator(random_state)
-    kernel, coreset, coreset_labels, embedding = cluster_coreset(graph, sizes, choices, random_state=generator, stage=stage)
-    with stage("labelling"):
-        labels, n_untouched = steps.label(kernel, sizes, coreset, coreset_labels, choices)
-    per_cluster = choices.second_look(graph)
+    kernel, coreset, coreset_labels, embedding = cluster_coreset(run, level)
+    with run.stage("labelling"):
+        labels, n_untouched = _label(run.choices, level, kernel, coreset, coreset_labels)
+    per_cluster = run.choices.second_look(level.graph)
     if per_cluster:
         # A true cluster of few coreset points is easily missed. Now that there are clusters, a sample with as many points of
         # each shows which of them are two, and which two are one.
-        with stage("repair"):
-            second = stratified_sample(kernel, labels, choices.n_clusters, per_cluster, random_state=generator)
-            small = coreset_graph(kernel, second, degrees=choices.asked.degrees, n_jobs=choices.asked.n_jobs)
-            stands_for = steps.nodes_behind(kernel, sizes, second)
-            found = steps.repair(small.as_graph(), stands_for, labels[second.indices], choices, generator)[0]
-        with stage("labelling"):
-            labels, n_untouched = steps.label(kernel, sizes, second, found, choices)
-    solver = steps.solver_for(choices, sampled=True)
+        with run.stage("repair"):
+            second = stratified_sample(kernel, labels, run.k, per_cluster, random_state=run.generator)
+            small = _coreset_level(run.choices, level, kernel, second)
+            found = _finished(run, small, labels[second.indices])
+        with run.stage("labelling"):
+            labels, n_untouched = _label(run.choices, level, kernel, second, found)
+    solver = solver_for(run.choices, sampled=True)
     return labels, Sample(coreset, coreset_labels, embedding, solver, kernel.shift, n_untouched)
 
 
-def cluster_coreset(
-    graph: Graph, sizes: FloatArray, choices: Choices, *, random_state: RandomState = None, stage: Stages
-) -> tuple[KernelView, Coreset, LabelArray, FloatArray]:
+def cluster_coreset(run: Run, level: WeightedGraph) -> tuple[KernelView, Coreset, LabelArray, FloatArray]:
     """Sample a coreset and cluster it: Algorithm 3, lines 2 to 5. Returns the kernel, coreset, its labels and embedding."""
-    settings, generator, k = choices.asked, as_generator(random_state), choices.n_clusters
+    settings, generator, stage = run.choices.asked, run.generator, run.stage
     with stage("kernel"):  # K = D⁻¹AD⁻¹ + σD⁻¹, W = D
-        kernel = KernelView.from_graph(graph, shift=settings.shift)
+        kernel = KernelView.from_graph(level.graph, shift=settings.shift)
     with stage("seeds"):  # D² sampling
-        draws = math.ceil(settings.seeding_factor * k)
+        draws = math.ceil(settings.seeding_factor * run.k)
         seeds = sample_seeds(kernel, draws, method=settings.sampler, random_state=generator, n_jobs=settings.n_jobs)
-        steps.warn_of_shift(settings, seeds.n_clipped, kernel.shift + seeds.missing_shift)
+        if seeds.n_clipped and settings.shift != "auto":
+            advice.of_shift(seeds.n_clipped, kernel.shift + seeds.missing_shift)
     with stage("coreset"):  # V', W_H by importance sampling
         coreset = importance_sample(
             kernel,
             seeds,
-            choices.coreset_size,
+            run.choices.coreset_size,
             importance=settings.importance,
             random_state=generator,
             n_jobs=settings.n_jobs,
         )
     with stage("coreset graph"):  # A_H = W_H K(V') W_H
-        small = coreset_graph(kernel, coreset, degrees=settings.degrees, n_jobs=settings.n_jobs)
-        stands_for = steps.nodes_behind(kernel, sizes, coreset)
-    embedding = steps.embed(small, stands_for, choices, generator, stage, sampled=True)
-    labels = steps.round_rows(embedding, small.degrees, choices, generator, stage)
+        small = _coreset_level(run.choices, level, kernel, coreset)
+    embedding, _ = embed(run, small, regularization=run.choices.regularization, sampled=True)
+    labels = round_rows(run, embedding, small.graph.degrees)
     if settings.refine:
-        with stage("repair"):
-            labels = steps.repair(small.as_graph(), stands_for, labels, choices, generator)[0]
+        labels = _finished(run, small, labels)
     return kernel, coreset, labels, embedding
 
 
-def _draw_directly(
-    graph: Graph, sizes: FloatArray, choices: Choices, generator: np.random.Generator, stage: Stages
-) -> list[Draw]:
-    """Partition a graph, or quotient, that is small enough for the spectral step as it is."""
-    main = main_part(graph, sizes, choices.n_clusters)
-    part, inner = (graph, sizes) if main.all() else (steps.restricted(graph, main, choices.asked.n_jobs), sizes[main])
-    whole = CoresetGraph(part.adjacency, part.degrees)
-    embedding = steps.embed(whole, inner, choices, generator, stage)
-    weights = steps.problem_of(whole, inner, choices).degrees
-    draws = []
-    for _ in range(choices.n_init(graph)):
-        found = steps.round_rows(embedding, weights, choices, generator, stage)
-        found = fill_empty(found, choices.n_clusters, part.degrees, final=not choices.asked.refine)
-        objective = 0.0
+def _coreset_level(choices: Choices, level: WeightedGraph, kernel: KernelView, coreset: Coreset) -> WeightedGraph:
+    """Return the coreset's graph, with how many nodes each of its nodes stands for."""
+    small = coreset_graph(kernel, coreset, degrees=choices.asked.degrees, n_jobs=choices.asked.n_jobs)
+    behind: FloatArray = coreset.weights / kernel.weights[coreset.indices] * level.sizes[coreset.indices]
+    return WeightedGraph(small.as_graph(), behind)
+
+
+def _finished(run: Run, small: WeightedGraph, labels: LabelArray) -> LabelArray:
+    """Repair a coreset's partition. A sample's sizes are estimates: bounds are kept by the nodes themselves."""
+    objective = run.choices.objective(small.graph.degrees).unbounded()
+    return finish(run, small, labels, objective, embedding=np.empty((0, 0))).labels
+
+
+def _label(
+    choices: Choices, level: WeightedGraph, kernel: KernelView, coreset: Coreset, coreset_labels: LabelArray
+) -> tuple[LabelArray, int]:
+    """Return every node's nearest implied centre, and the number of nodes that touch none."""
+    settings = choices.asked
+    if settings.candidates == "touched" and kernel.shift > 0:
+        # The shift made squared distances of *points* non-negative. Between points and centres it only adds a bias that
+        # depends on how many coreset nodes a cluster has, so that it is left out unless the paper's rule is asked for.
+        kernel = KernelView.from_graph(kernel.graph, shift=0.0)
+    if choices.regularization > 0:
+        tau = choices.regularization * float(kernel.weights.sum()) / level.sizes.sum()
+        regular = kernel.regularized(tau, level.sizes)
+        grown = regular.weights[coreset.indices] / kernel.weights[coreset.indices]
+        kernel, coreset = regular, coreset.reweighted(coreset.weights * grown)
+    found = label_nodes(
+        kernel,
+        coreset,
+        coreset_labels,
+        n_clusters=choices.n_clusters,
+        candidates=settings.candidates,
+        n_jobs=settings.n_jobs,
+    )
+    return found.labels, found.n_untouched
+
+
+def refine_down(
+    whole: WeightedGraph, levels: list[Quotient], labels: LabelArray, choices: Choices, balance: float
+) -> LabelArray:
+    """Carry a partition of the coarsest level down to the graph itself, refined on every level."""
+    objective = choices.objective(whole.graph.degrees, balance=balance, n_isolated=_isolated(whole.graph))
+    below: list[WeightedGraph] = [whole, *levels[:-1]]
+    for level, quotient in zip(reversed(below), reversed(levels), strict=True) if levels else [(whole, None)]:
+        if quotient is not None:
+            labels = labels[quotient.groups]
         if choices.asked.refine:
-            with stage("repair"):
-                found, objective = steps.repair(part, inner, found, choices, generator)
-        elif choices.n_init(graph) > 1:
-            objective = steps.refine(part, inner, found, choices, max_passes=0)[1]
-        labels = np.zeros(graph.n_nodes, np.int32)
-        labels[main] = found
-        labels = place_rest(graph, sizes, labels, main, n_clusters=choices.n_clusters, max_size=choices.max_cluster_size)
-        sample = Sample(Coreset(np.flatnonzero(main), part.degrees, 0), found, embedding, steps.solver_for(choices))
-        draws.append(Draw(labels, objective, sample))
-    return draws
+            labels = _refine(level, labels, objective, choices)
+    return labels
 
 
-def refine_down(graph: Graph, levels: list[Quotient], labels: LabelArray, choices: Choices) -> LabelArray:
-    """Refine a partition of the coarsest level on every level down to the graph itself."""
-    for position in range(len(levels) - 1, -1, -1):
-        labels = labels[levels[position].groups]
-        below = levels[position - 1] if position else None
-        level, sizes = (below.graph, below.sizes) if below else (graph, np.ones(graph.n_nodes))
-        labels = steps.refine(level, sizes, labels, choices, max_passes=20)[0]
-    return labels if levels else steps.refine(graph, np.ones(graph.n_nodes), labels, choices, max_passes=20)[0]
+def _refine(level: WeightedGraph, labels: LabelArray, objective: Objective, choices: Choices) -> LabelArray:
+    """Move nodes, one by one and in chains, while the objective falls."""
+    k = choices.n_clusters
+    labels = bring_into_bounds(level, labels, objective, k)
+    labels = refine_weighted(
+        level, labels, objective, k, max_passes=20, tolerance=_TOLERANCE, n_jobs=choices.asked.n_jobs
+    ).labels
+    if level.graph.n_entries <= _CLIMB:
+        labels, _ = climb_weighted(level, labels, objective, k)
+    return labels
+
+
+def _within_bounds(graph: Graph, labels: LabelArray, choices: Choices, balance: float) -> LabelArray:
+    """Keep the bounds with every node counted, isolated ones too."""
+    objective = choices.objective(graph.degrees, balance=balance)
+    everybody = WeightedGraph(graph, np.ones(graph.n_nodes))
+    if objective.outside(sums_by(labels, everybody.sizes, choices.n_clusters)) == 0:
+        return labels
+    return bring_into_bounds(everybody, labels, objective, choices.n_clusters)

@@ -1,8 +1,4 @@
-"""Refinement: exact moves of single nodes that lower the normalised cut of a partition.
-
-    F(Π) = Σ_j 1 - (assoc_j + (τ/n)·S_j²) / (vol_j + τ·S_j),
-
-with S_j the number of nodes of cluster j and τ ≥ 0 the regularisation; τ = 0 is the plain normalised cut (as a sum).
+"""Refinement: exact moves of single nodes that lower the objective of a partition.
 
 The set of moves: one node goes from its cluster to a cluster that one of its neighbours is in, if F falls by more than 10⁻¹².
 No cluster loses its last node (or its last volume), none leaves the bounds on its size. Sweeps look at the nodes whose
@@ -19,8 +15,10 @@ import numpy as np
 
 from corecut import _core
 from corecut._typing import FloatArray, LabelArray
-from corecut._validation import check_count, check_labels, check_real, check_weights, thread_count
-from corecut.graph import Graph, as_graph
+from corecut._validation import check_count, check_labels, check_real, thread_count
+from corecut.graph import as_graph
+from corecut.objective import Objective, typical_volume
+from corecut.weighted import WeightedGraph
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +49,7 @@ def refine_partition(
     graph: Any,
     labels: Any,
     *,
-    regularization: float = 0.0,
+    balance: float = 0.0,
     n_clusters: int | None = None,
     min_cluster_size: int | None = None,
     max_cluster_size: int | None = None,
@@ -67,8 +65,8 @@ def refine_partition(
         A :class:`Graph` or anything it can be made from.
     labels
         The partition, 0..k-1.
-    regularization
-        τ in units of the mean degree: 0 for the plain normalised cut.
+    balance
+        β of the objective (:mod:`corecut.objective`): 0 for the plain normalised cut, more for clusters of like volume.
     n_clusters
         k, the largest label plus one by default.
     min_cluster_size, max_cluster_size
@@ -98,55 +96,108 @@ def refine_partition(
     array([0, 0, 1, 1], dtype=int32)
     """
     checked = as_graph(graph, n_jobs=n_jobs)
-    tau = check_real(regularization, "regularization") * checked.volume / checked.n_nodes
+    partition, k = check_labels(labels, checked.n_nodes, n_clusters=n_clusters)
+    smallest = 0.0 if min_cluster_size is None else check_real(min_cluster_size, "min_cluster_size")
+    largest = np.inf if max_cluster_size is None else check_real(max_cluster_size, "max_cluster_size", exclusive=True)
+    if smallest > largest:
+        raise ValueError(f"min_cluster_size={smallest:g} is above max_cluster_size={largest:g}")
     return refine_weighted(
-        checked,
-        labels,
-        sizes=np.ones(checked.n_nodes),
-        tau=tau,
-        n_clusters=n_clusters,
-        min_cluster_size=min_cluster_size,
-        max_cluster_size=max_cluster_size,
+        WeightedGraph(checked, np.ones(checked.n_nodes)),
+        partition.copy() if np.may_share_memory(partition, labels) else partition,
+        Objective.of(
+            typical_volume(checked.degrees, k), k, balance=check_real(balance, "balance"), min_size=smallest, max_size=largest
+        ),
+        k,
         max_passes=max_passes,
-        tolerance=tolerance,
+        tolerance=check_real(tolerance, "tolerance"),
         n_jobs=n_jobs,
     )
 
 
 def refine_weighted(
-    graph: Graph,
-    labels: Any,
+    level: WeightedGraph,
+    labels: LabelArray,
+    objective: Objective,
+    n_clusters: int,
     *,
-    sizes: FloatArray,
-    tau: float,
-    n_clusters: int | None = None,
-    min_cluster_size: float | None = None,
-    max_cluster_size: float | None = None,
+    due: FloatArray | None = None,
     max_passes: int | None = None,
     tolerance: float = 0.0,
     n_jobs: int | None = None,
 ) -> Refinement:
-    """Refine a partition of a graph whose nodes stand for `sizes` original ones, with τ in units of weight."""
-    checked, k = check_labels(labels, graph.n_nodes, n_clusters=n_clusters)
-    weights = check_weights(sizes, graph.n_nodes, name="sizes")
-    smallest = 0.0 if min_cluster_size is None else check_real(min_cluster_size, "min_cluster_size")
-    largest = np.inf if max_cluster_size is None else check_real(max_cluster_size, "max_cluster_size", exclusive=True)
-    if smallest > largest:
-        raise ValueError(f"min_cluster_size={smallest:g} is above max_cluster_size={largest:g}")
-    passes = 2**62 if max_passes is None else check_count(max_passes, "max_passes", minimum=0)
-    refined = checked.copy() if np.may_share_memory(checked, labels) else checked
+    """Refine a partition of a graph whose nodes stand for several, by moves of single nodes.
+
+    Bounds on sizes count for each of the clusters that one is `due` to become, 1 by default.
+    """
+    refined = labels.copy()
     moves, swept, before, after, converged = _core.refine(
-        graph.matrix,
-        graph.degrees,
-        weights,
-        refined,
-        k,
-        tau,
-        float(weights.sum()),
-        smallest,
-        largest,
-        passes,
-        check_real(tolerance, "tolerance"),
-        thread_count(n_jobs),
+        matrix=level.graph.matrix,
+        degrees=level.graph.degrees,
+        sizes=level.sizes,
+        labels=refined,
+        k=n_clusters,
+        objective=objective.native,
+        due=due,
+        max_passes=2**62 if max_passes is None else check_count(max_passes, "max_passes", minimum=0),
+        tolerance=tolerance,
+        threads=thread_count(n_jobs),
     )
     return Refinement(refined, before, after, moves, swept, converged)
+
+
+def climb_weighted(
+    level: WeightedGraph,
+    labels: LabelArray,
+    objective: Objective,
+    n_clusters: int,
+    *,
+    due: FloatArray | None = None,
+    seed: int = 0,
+    patience: int = 30,
+    max_rounds: int = 10,
+    passes: float = 4.0,
+    tolerance: float = 1e-4,
+) -> tuple[LabelArray, float]:
+    """Lower F by chains of moves that may raise it on the way, within `passes` times the work of a pass over the edges.
+
+    From each border node a search goes on with the best move beside what it has moved, and takes back what did not pay. It
+    smooths borders that no single move improves, and swaps nodes of clusters that are full. Returns labels and F.
+    """
+    climbed = labels.copy()
+    _, _, _, after = _core.climb(
+        matrix=level.graph.matrix,
+        degrees=level.graph.degrees,
+        sizes=level.sizes,
+        labels=climbed,
+        k=n_clusters,
+        objective=objective.native,
+        due=due,
+        max_rounds=max_rounds,
+        patience=patience,
+        work=int(passes * (level.graph.n_entries + 8 * level.n_nodes)) + 100_000,
+        tolerance=tolerance,
+        seed=seed,
+    )
+    return climbed, after
+
+
+def bring_into_bounds(
+    level: WeightedGraph, labels: LabelArray, objective: Objective, n_clusters: int, *, due: FloatArray | None = None
+) -> LabelArray:
+    """Move nodes out of clusters that are too large and into those that are too small, raising F as little as possible.
+
+    Where every node has size 1 and the bounds can be met, they are met.
+    """
+    if not objective.bounded:
+        return labels
+    moved = labels.copy()
+    _core.bring_into_bounds(
+        matrix=level.graph.matrix,
+        degrees=level.graph.degrees,
+        sizes=level.sizes,
+        labels=moved,
+        k=n_clusters,
+        objective=objective.native,
+        due=due,
+    )
+    return moved

@@ -1,17 +1,17 @@
-"""Repair: undo what k-means gets wrong, two true clusters merged while another one is split.
+"""Repair: undo what k-means gets wrong, which moves of nodes cannot.
 
-Single-node moves cannot mend that. A round of repair looks at all clusters at once:
+Three changes, each looked at for all clusters at once:
 
-- the best way to split each one in two, F falls by gain_j: a few power steps on the graph without the edges between clusters
-  give every cluster's second eigenvector, and one pass over the edges the best cut along it;
-- the cheapest way to merge two adjacent ones, F rises by loss_ij, from the graph of clusters;
-- every split is paired with the cheapest merge of two other clusters, and both are made while gain_j - loss_ij ≥ 0.15. Clusters
-  of different pairs are distinct, so the changes of F are exact and add up; then nodes are moved one by one as in refinement.
+- split a cluster in two: kept rises by gain_j. A few Lanczos steps on the graph without the edges between clusters give every
+  cluster's second eigenvector, and one pass over the edges the best border along it;
+- merge two clusters: kept falls by loss_ij, from the graph of clusters;
+- divide two adjacent clusters anew: merge them and split the union by its own second eigenvector.
 
-It ends when no pair pays or F has settled. F alone would trade true clusters for crumbs beside one giant (its minimum on many
-real graphs), so that no part of a split may be smaller than a quarter of the mean cluster, and no merge may exceed the largest
-allowed size. A cluster above that size, a giant, is split first, even at a small loss (`slack`): splitting it along its best
-cut costs little on graphs without one dominant community, and is refused where there is one.
+A split is paired with the cheapest merge of two other clusters, and both are made where gain_j > loss_ij. Clusters of different
+changes are distinct, so the changes of F are exact and add up; then nodes are moved one by one, and in chains. It ends when
+nothing pays or F has settled. Because every cluster pays a fee for existing (:mod:`corecut.objective`), crumbs do not pay,
+and no other rule keeps them away. Splits and merges respect the bounds on sizes; a cluster above them is split first, whatever
+it costs.
 """
 
 from __future__ import annotations
@@ -25,19 +25,26 @@ from corecut import _core
 from corecut._random import as_generator
 from corecut._typing import BoolArray, FloatArray, IntArray, LabelArray, RandomState
 from corecut._validation import thread_count
-from corecut.aggregation import contract
-from corecut.graph import Graph
-from corecut.refinement import refine_weighted
+from corecut.objective import Objective
+from corecut.refinement import bring_into_bounds, climb_weighted, refine_weighted
+from corecut.weighted import WeightedGraph, sums_by
 
-# A part of a split has at least this share of the mean cluster's size.
-_LEAST_PART = 0.25
-# Power steps towards the second eigenvector of each cluster, and how many random vectors try.
-_STEPS, _VECTORS = 30, 2
-# What a pair must gain. A true cluster that was split while two others were merged gives 0.3 and more on planted graphs; on
-# real ones many small gains would trade communities for slightly better cuts (and lower agreement with known labels).
-_LEAST_GAIN = 0.15
-# Pairs of clusters looked at together.
-_PAIRS = 1 << 20
+# Lanczos steps towards the second eigenvector of each cluster on small and on large graphs, and what counts as small.
+_STEPS, _STEPS_LARGE, _SMALL = 50, 30, 500_000
+# Ritz vectors of each cluster that are tried as the direction of a split.
+_VECTORS = 2
+# Regularisation of the eigenvectors along which clusters are divided anew where bounds are too tight for merges.
+_SHARES = (0.0, 0.5, 2.0)
+# And how many times as many rounds there are then.
+_TIGHT = 3
+# What a change must gain, as a share of F/k.
+_LEAST_GAIN = 1e-3
+# A cluster whose volume and association have changed by less than this share still splits as it did.
+_CHANGED = 0.02
+# Up to this many clusters all pairs may be merged, beyond it adjacent ones only; and how many pairs are looked at together.
+_ALL_PAIRS, _PAIRS = 512, 1 << 20
+# On graphs of up to this many entries chains of moves are looked for after every round, on larger ones at the end.
+_CHEAP = 100_000
 # A round that lowers F by less than this share is the last one.
 _SETTLED = 1e-3
 
@@ -52,211 +59,173 @@ class Repair:
         Cluster of every node.
     objective_before, objective
         F after refinement only, and of `labels`.
-    n_pairs, n_rounds
-        Split-and-merge pairs made, and rounds.
+    n_changes, n_rounds
+        Splits with merges and new divisions made, and rounds.
     """
 
     labels: LabelArray = field(repr=False)
     objective_before: float
     objective: float
-    n_pairs: int
+    n_changes: int
     n_rounds: int
 
 
 def repair_partition(
-    graph: Graph,
+    level: WeightedGraph,
     labels: LabelArray,
-    *,
-    sizes: FloatArray,
-    tau: float,
+    objective: Objective,
     n_clusters: int,
-    min_cluster_size: float | None = None,
-    max_cluster_size: float | None = None,
-    slack: float = 0.0,
+    *,
     max_rounds: int = 10,
-    max_passes: int = 20,
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> Repair:
-    """Refine a partition, then split and merge clusters while that lowers the objective of `refinement`.
+    """Refine a partition, then split, merge and divide clusters anew while that lowers the objective.
 
     Parameters
     ----------
-    graph, labels, sizes, tau, n_clusters, min_cluster_size, max_cluster_size, max_passes, n_jobs
-        As in :func:`corecut.refinement.refine_weighted`.
-    slack
-        How much F may rise when a cluster above `max_cluster_size` is split.
+    level, labels, objective, n_clusters
+        The graph, its partition, F with its bounds, and k.
     max_rounds
         Largest number of rounds.
     random_state
-        For the starting vectors of the power steps.
+        For the starting vectors of the Lanczos steps, and the order of searches.
+    n_jobs
+        Number of threads; None for all cores.
 
     Returns
     -------
     Repair
     """
     generator = as_generator(random_state)
-    total = float(sizes.sum())
-    largest = np.inf if max_cluster_size is None else max_cluster_size
-    least = max(_LEAST_PART * total / n_clusters, 0.0 if min_cluster_size is None else min_cluster_size)
+    small = level.graph.n_entries <= _CHEAP
 
-    def refined(partition: LabelArray) -> tuple[LabelArray, float]:
-        result = refine_weighted(
-            graph,
-            partition,
-            sizes=sizes,
-            tau=tau,
-            n_clusters=n_clusters,
-            min_cluster_size=min_cluster_size,
-            max_cluster_size=max_cluster_size,
-            max_passes=max_passes,
-            tolerance=_SETTLED / 10,
-            n_jobs=n_jobs,
-        )
-        return result.labels, result.objective
+    def refined(partition: LabelArray, *, climb: bool) -> tuple[LabelArray, float]:
+        partition = bring_into_bounds(level, partition, objective, n_clusters)
+        found = refine_weighted(level, partition, objective, n_clusters, max_passes=20, tolerance=_SETTLED / 10, n_jobs=n_jobs)
+        if not climb:
+            return found.labels, found.objective
+        return climb_weighted(level, found.labels, objective, n_clusters, seed=int(generator.integers(2**31)))
 
-    labels, objective = refined(labels)
-    before, pairs, rounds = objective, 0, 0
-    while rounds < max_rounds and n_clusters > 2:
+    labels, value = refined(labels, climb=small)
+    before, changes, rounds, idle = value, 0, 0, 0
+    memory = _Memory(n_clusters, level.n_nodes)
+    most_idle = 2
+    while rounds < max_rounds and n_clusters > 1 and idle < most_idle:
+        state = _State(level, labels, objective, n_clusters, n_jobs)
+        # Pairs of splits and merges, and new divisions, in turn; two rounds in a row without a change end it. Where bounds
+        # leave no merge, divisions must do everything, and which ones are tried is drawn anew each time: more patience,
+        # where that is cheap.
+        if rounds == 0 and small and n_clusters > 2 and not state.may_merge:
+            max_rounds, most_idle = _TIGHT * max_rounds, _TIGHT + 2
+        least, paired = _LEAST_GAIN * value / n_clusters, rounds % 2 == 0 and state.may_merge
         rounds += 1
-        counted = np.bincount(labels, sizes, minlength=n_clusters)
-        giants = counted > largest
-        weighted = _Weighted(graph, labels, sizes, tau, n_clusters, n_jobs)
-        splits = _splits(weighted, least, generator)
-        # No split pays for a dearer merge.
-        dearest = float(splits[0].max()) + (slack if giants.any() else -_LEAST_GAIN)
-        changed, made = _pair(labels, splits, _merges(weighted, largest, dearest), giants, slack)
+        changed, made = _pairs(state, least, generator, memory) if paired else _divisions(state, least, generator)
         if made == 0:
-            break
-        candidate, value = refined(changed)
-        if value >= objective and not giants.any():
-            break
-        fallen = objective - value
-        labels, objective, pairs = candidate, value, pairs + made
-        if fallen < _SETTLED * objective and not giants.any():
-            break
-    return Repair(labels, before, objective, pairs, rounds)
+            idle += 1
+            continue
+        candidate, found = refined(changed, climb=small)
+        fallen = value - found
+        if fallen <= 0 and not state.above.any():
+            idle += 1
+            continue
+        labels, value, changes = candidate, found, changes + made
+        idle = idle + 1 if fallen < _SETTLED * value else 0
+    if not small:
+        labels, value = refined(labels, climb=True)
+    return Repair(labels, before, value, changes, rounds)
+
+
+def split_costs(
+    level: WeightedGraph, labels: LabelArray, wanted: BoolArray, n_clusters: int, *, n_jobs: int | None = None
+) -> tuple[FloatArray, float]:
+    """Return the mean conductance that the best split of each wanted cluster gives its parts, and that of all clusters now."""
+    state = _State(level, labels, Objective(), n_clusters, n_jobs)
+    gains, _ = _splits(state, Objective(), as_generator(0), wanted)
+    costs: FloatArray = (1.0 - gains[wanted]) / 2
+    return costs, float(1.0 - state.kept.mean())
 
 
 @dataclass(frozen=True, eq=False)
-class _Weighted:
-    """A partition of a graph whose nodes stand for `sizes` original ones, with τ in units of weight."""
+class _State:
+    """A partition and the sums of its clusters."""
 
-    graph: Graph
+    level: WeightedGraph
     labels: LabelArray
-    sizes: FloatArray
-    tau: float
+    objective: Objective
     n_clusters: int
     n_jobs: int | None
 
+    def __post_init__(self) -> None:
+        k, labels, graph = self.n_clusters, self.labels, self.level.graph
+        indptr, indices, weights = _core.contract(graph.matrix, labels, k, thread_count(self.n_jobs))
+        between = sp.csr_array((weights, indices, indptr), shape=(k, k))
+        volume = sums_by(labels, graph.degrees, k)
+        object.__setattr__(self, "between", between)
+        object.__setattr__(self, "volume", volume)
+        object.__setattr__(self, "association", between.diagonal())
+        object.__setattr__(self, "size", sums_by(labels, self.level.sizes, k))
+        object.__setattr__(self, "kept", self.objective.kept(between.diagonal(), volume))
 
-def _splits(of: _Weighted, least: float, generator: np.random.Generator) -> tuple[FloatArray, list[IntArray]]:
-    """Return the best split's gain for every cluster, and the nodes of its first part."""
-    k, labels, graph = of.n_clusters, of.labels, of.graph
-    gains = np.full(k, -np.inf)
-    parts: list[IntArray] = [np.empty(0, np.int64)] * k
-    for column in _second_vectors(of, generator).T:
-        order = np.lexsort((column, labels))
-        start = np.searchsorted(labels[order], np.arange(k + 1))
-        found, prefix = _core.best_splits(
-            graph.matrix,
-            graph.degrees,
-            of.sizes,
-            labels,
-            order,
-            start,
-            of.tau,
-            float(of.sizes.sum()),
-            least,
-            thread_count(of.n_jobs),
-        )
-        for j in np.flatnonzero(found > gains):
-            gains[j] = found[j]
-            parts[j] = order[start[j] : start[j] + prefix[j]]
-    return gains, parts
+    between: sp.csr_array = field(init=False)
+    volume: FloatArray = field(init=False)
+    association: FloatArray = field(init=False)
+    size: FloatArray = field(init=False)
+    kept: FloatArray = field(init=False)
 
+    @property
+    def may_merge(self) -> bool:
+        """Whether a split can be paid by a merge of two other clusters, and any merge stays within the bounds."""
+        smallest = np.partition(self.size, 1)[:2].sum() if self.n_clusters > 2 else np.inf
+        return bool(smallest <= self.objective.max_size)
 
-def _second_vectors(of: _Weighted, generator: np.random.Generator) -> FloatArray:
-    """Return columns that come close to the second eigenvector of every cluster's own normalised graph, all at once.
+    @property
+    def above(self) -> BoolArray:
+        """Clusters above the largest size."""
+        return np.asarray(self.size > self.objective.max_size)
 
-    Without the edges between clusters the matrix is block diagonal, so that one power iteration serves all clusters; in each
-    block the direction D^½1 is taken out.
-    """
-    graph, labels, sizes, k = of.graph, of.labels, of.sizes, of.n_clusters
-    m = graph.n_nodes
-    degrees = graph.degrees + of.tau * sizes
-    degrees = np.where(degrees > 0, degrees, 1.0)
-    root = np.sqrt(degrees)
-    a = graph.adjacency
-    rows = np.repeat(np.arange(m, dtype=np.int32), np.diff(a.indptr))
-    same = labels[rows] == labels[a.indices]
-    rows, columns = rows[same], a.indices[same]
-    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=m))])
-    values = a.data[same] / (root[rows] * root[columns])
-    del rows, same
-    inner = sp.csr_array((values, columns, starts), shape=(m, m))
-    nodes = np.arange(m)
-    trivial = sp.csr_array((root, (labels, nodes)), shape=(k, m))
-    mass = np.maximum(np.bincount(labels, degrees, minlength=k), np.finfo(float).tiny)
-    load = np.sqrt(of.tau / sizes.sum()) * sizes / root
-    rank_one = sp.csr_array((load, (labels, nodes)), shape=(k, m))
-    y = generator.standard_normal((m, _VECTORS))
-    for step in range(_STEPS):
-        y = 0.5 * (y + inner @ y + load[:, None] * (rank_one @ y)[labels])
-        y -= root[:, None] * ((trivial @ y) / mass[:, None])[labels]
-        if step % 10 == 0:  # blocks shrink at their own rates
-            lengths = np.sqrt([np.bincount(labels, column**2, minlength=k) for column in y.T]).T
-            y /= np.maximum(lengths, np.finfo(float).tiny)[labels]
-    return y / root[:, None]
+    def merged(self, i: IntArray, j: IntArray, weight: FloatArray) -> FloatArray:
+        """Return kept of the union of clusters i and j."""
+        inside = self.association[i] + self.association[j] + 2 * weight
+        return self.objective.kept(inside, self.volume[i] + self.volume[j])
 
 
-def _merges(of: _Weighted, largest: float, dearest: float) -> tuple[FloatArray, IntArray, IntArray]:
-    """Return the losses of the allowed merges of adjacent clusters, up to `dearest` and rising, with their two clusters."""
-    names, groups = np.unique(of.labels, return_inverse=True)  # a cluster may be empty
-    quotient = contract(of.graph, groups.astype(np.int32), of.sizes, n_jobs=of.n_jobs)
-    count, share = quotient.sizes, of.tau / of.sizes.sum()
-    # The degrees of a coreset's graph need not be its row sums.
-    volume = np.bincount(groups, of.graph.degrees) + of.tau * count
-    inner = (0.0 if quotient.graph.diagonal is None else quotient.graph.diagonal) + share * count * count
-    kept = np.divide(inner, volume, out=np.zeros_like(volume), where=volume > 0)
-    between = quotient.graph
-    assert between.weights is not None, "contract gives every entry a weight"
-    found = []
-    # A few thousand clusters can have millions of adjacent pairs: some rows at a time.
-    step = max(1, _PAIRS * names.size // max(between.n_entries, 1))
-    for begin in range(0, names.size, step):
-        rows = slice(begin, min(begin + step, names.size))
-        part = slice(int(between.indptr[rows.start]), int(between.indptr[rows.stop]))
-        i = np.repeat(np.arange(rows.start, rows.stop), np.diff(between.indptr[rows.start : rows.stop + 1]))
-        j = between.indices[part]
-        keep = (i < j) & (count[i] + count[j] <= largest) & (volume[i] > 0) & (volume[j] > 0)
-        i, j, weight = i[keep], j[keep], between.weights[part][keep]
-        merged = (inner[i] + inner[j] + 2 * (weight + share * count[i] * count[j])) / (volume[i] + volume[j])
-        losses = kept[i] + kept[j] - merged
-        cheap = losses <= dearest
-        found.append((losses[cheap], i[cheap], j[cheap]))
-    losses, first, second = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
-    order = np.argsort(losses, kind="stable")
-    return losses[order], names[first[order]], names[second[order]]
+class _Memory:
+    """The best splits found so far, of clusters that have not changed much since: most clusters of most rounds."""
+
+    def __init__(self, n_clusters: int, n_nodes: int) -> None:
+        self.gains = np.full(n_clusters, -np.inf)
+        self.first_part = np.zeros(n_nodes, bool)
+        self.volume = np.full(n_clusters, np.nan)
+        self.association = np.full(n_clusters, np.nan)
+
+    def splits(self, state: _State, objective: Objective, generator: np.random.Generator) -> tuple[FloatArray, BoolArray]:
+        """Return gains and first parts of all clusters' best splits; look again only at those that have changed."""
+        change = np.abs(state.volume - self.volume) + np.abs(state.association - self.association)
+        changed = ~(change <= _CHANGED * state.volume)  # NaN at first
+        gains, first_part = _splits(state, objective, generator, changed)
+        self.gains = np.where(changed, gains, self.gains)
+        self.first_part = np.where(changed[state.labels], first_part, self.first_part)
+        self.volume = np.where(changed, state.volume, self.volume)
+        self.association = np.where(changed, state.association, self.association)
+        # All nodes of a remembered part may have left its cluster since: neither part may be empty now.
+        inside = np.bincount(state.labels[self.first_part], minlength=state.n_clusters)
+        whole = (inside > 0) & (inside < np.bincount(state.labels, minlength=state.n_clusters))
+        return np.where(whole, self.gains, -np.inf), self.first_part
 
 
-def _pair(
-    labels: LabelArray,
-    splits: tuple[FloatArray, list[IntArray]],
-    merges: tuple[FloatArray, IntArray, IntArray],
-    giants: BoolArray,
-    slack: float,
-) -> tuple[LabelArray, int]:
-    """Make the pairs of splits and merges that pay, giants first; return the new labels and the number of pairs."""
-    gains, parts = splits
-    losses, first, second = merges
-    changed, made = labels.copy(), 0
-    members = np.argsort(labels, kind="stable")
-    start = np.searchsorted(labels[members], np.arange(gains.size + 1))
-    used = np.zeros(gains.size, bool)
+def _pairs(state: _State, least: float, generator: np.random.Generator, memory: _Memory) -> tuple[LabelArray, int]:
+    """Make the pairs of splits and merges that pay, clusters above the bounds first; return labels and number of pairs."""
+    f = state.objective
+    # The larger part of a cluster above the bounds may be above them still, and is split again.
+    gains, first_part = memory.splits(state, Objective(f.fee, f.min_size) if state.above.any() else f, generator)
+    dearest = np.inf if state.above.any() else float(gains.max()) - least
+    losses, first, second = _merges(state, dearest)
+    into, other = np.arange(state.n_clusters, dtype=np.int32), np.arange(state.n_clusters, dtype=np.int32)
+    made, cheapest = 0, 0
+    used = np.zeros(state.n_clusters, bool)
     by_gain = np.argsort(-gains, kind="stable")
-    cheapest = 0
-    for j in np.concatenate([by_gain[giants[by_gain]], by_gain[~giants[by_gain]]]):
+    for j in np.concatenate([by_gain[state.above[by_gain]], by_gain[~state.above[by_gain]]]):
         if used[j] or gains[j] == -np.inf:
             continue
         while cheapest < losses.size and (used[first[cheapest]] or used[second[cheapest]]):
@@ -266,13 +235,136 @@ def _pair(
             at += 1
         if at == losses.size:
             continue
-        if gains[j] - losses[at] <= (-slack if giants[j] else _LEAST_GAIN):
-            if giants[j]:
-                continue
+        if gains[j] - losses[at] <= least and not state.above[j]:
             break  # later splits gain less, later merges cost more
         kept, freed = first[at], second[at]
         used[[j, kept, freed]] = True
-        changed[members[start[freed] : start[freed + 1]]] = kept
-        changed[parts[j]] = freed
+        into[freed] = other[freed] = other[kept] = kept  # the second cluster joins the first
+        other[j] = freed  # and its name goes to the first part of the split
         made += 1
-    return changed, made
+    return np.where(first_part, other[state.labels], into[state.labels]), made
+
+
+def _divisions(state: _State, least: float, generator: np.random.Generator) -> tuple[LabelArray, int]:
+    """Divide pairs of adjacent clusters anew where that pays; return labels and number of pairs.
+
+    Every cluster is in one pair at most. Which pairs come first is drawn, in favour of those with much weight between them.
+    """
+    entries = state.between.tocoo()
+    i, j = entries.coords
+    adjacent = i < j
+    i, j, weight = i[adjacent], j[adjacent], entries.data[adjacent]
+    share = weight / np.minimum(state.volume[i], state.volume[j])
+    order = np.argsort(-share * generator.random(share.size), kind="stable")
+    union = np.arange(state.n_clusters, dtype=np.int32)
+    used = np.zeros(state.n_clusters, bool)
+    pairs = []
+    for at in order:
+        if not (used[i[at]] or used[j[at]]):
+            used[[i[at], j[at]]] = True
+            union[j[at]] = i[at]
+            pairs.append((int(i[at]), int(j[at])))
+    if not pairs:
+        return state.labels, 0
+    together = _State(state.level, union[state.labels], state.objective, state.n_clusters, state.n_jobs)
+    a, b = np.array(pairs).T
+    wanted = np.zeros(state.n_clusters, bool)
+    wanted[a] = True
+    # Where only divisions are left to do, along vectors of every kind; plain ones cut off what is too small to be a half.
+    share = 0.0 if state.may_merge else float(generator.choice(_SHARES))
+    gains, first_part = _splits(together, state.objective, generator, wanted, regularization=share)
+    pays = gains[a] + together.kept[a] - state.kept[a] - state.kept[b] > least
+    divided = np.full(state.n_clusters, -1, np.int32)  # by the pair's first cluster: its second
+    divided[a[pays]] = b[pays]
+    anew = divided[together.labels]
+    changed = np.where(anew < 0, state.labels, np.where(first_part, anew, together.labels))
+    return changed.astype(np.int32), int(np.count_nonzero(pays))
+
+
+def _splits(
+    state: _State,
+    objective: Objective,
+    generator: np.random.Generator,
+    wanted: BoolArray,
+    *,
+    regularization: float = 0.0,
+) -> tuple[FloatArray, BoolArray]:
+    """Return the best split's gain for every wanted cluster, and the mask of all nodes in the first parts of these splits."""
+    k = state.n_clusters
+    return best_splits(
+        state.level,
+        state.labels,
+        wanted,
+        objective=objective,
+        low=np.full(k, objective.min_size),
+        high=np.full(k, objective.max_size),
+        both=True,
+        generator=generator,
+        regularization=regularization,
+        n_jobs=state.n_jobs,
+    )
+
+
+def best_splits(
+    level: WeightedGraph,
+    labels: LabelArray,
+    wanted: BoolArray,
+    *,
+    objective: Objective,
+    low: FloatArray,
+    high: FloatArray,
+    both: bool,
+    generator: np.random.Generator,
+    regularization: float = 0.0,
+    n_jobs: int | None = None,
+) -> tuple[FloatArray, BoolArray]:
+    """Split the wanted clusters along their second eigenvectors; see `_kernels/repair.hpp`.
+
+    Both parts of cluster j, or only the first, must have between low_j and high_j nodes. Regularised eigenvectors (by a share
+    of the mean degree) look for parts of like size. Returns how much kept rises by the best split of each cluster (-inf where
+    there is none), and the mask of all nodes in first parts.
+    """
+    graph = level.graph
+    gains, first = _core.split_clusters(
+        matrix=graph.matrix,
+        degrees=graph.degrees,
+        sizes=level.sizes,
+        labels=labels,
+        wanted=wanted.astype(np.uint8),
+        objective=objective.native,
+        low=low,
+        high=high,
+        both=both,
+        regularization=regularization,
+        steps=_STEPS if graph.n_entries <= _SMALL else _STEPS_LARGE,
+        vectors=_VECTORS,
+        seed=int(generator.integers(2**63)),
+        threads=thread_count(n_jobs),
+    )
+    return gains, first.astype(bool)
+
+
+def _merges(state: _State, dearest: float) -> tuple[FloatArray, IntArray, IntArray]:
+    """Return the losses of the allowed merges of two clusters, up to `dearest` and rising, with their two clusters."""
+    k, between = state.n_clusters, state.between
+    found = []
+    # A few thousand clusters can have millions of adjacent pairs: some rows at a time.
+    step = k if k <= _ALL_PAIRS else max(1, _PAIRS * k // max(between.nnz, 1))
+    for begin in range(0, k, step):
+        rows = slice(begin, min(begin + step, k))
+        if k <= _ALL_PAIRS:
+            i, j = np.triu_indices(k, 1)
+            weight = between.toarray()[i, j]
+        else:
+            part = slice(int(between.indptr[rows.start]), int(between.indptr[rows.stop]))
+            i = np.repeat(np.arange(rows.start, rows.stop), np.diff(between.indptr[rows.start : rows.stop + 1]))
+            j, weight = between.indices[part].astype(np.int64), between.data[part]
+        volume = state.volume
+        keep = (i < j) & (state.size[i] + state.size[j] <= state.objective.max_size) & (volume[i] > 0) & (volume[j] > 0)
+        i, j, weight = i[keep], j[keep], weight[keep]
+        losses = state.kept[i] + state.kept[j] - state.merged(i, j, weight)
+        cheap = losses <= dearest
+        found.append((losses[cheap], i[cheap], j[cheap]))
+    losses, first, second = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    order = np.argsort(losses, kind="stable")
+    return losses[order], first[order], second[order]

@@ -1,36 +1,44 @@
 """Settings: how to cluster, and what every "auto" stands for on a given graph.
 
-The rules, each from measurements on real and planted graphs (docs/sparse-graphs.md):
+Settings check themselves when they are made, before anything is read or searched. What depends on the graph is decided by
+:func:`resolve`, before the first stage; the stages read nothing else. The rules, each from measurements on real and planted
+graphs (docs/sparse-graphs.md):
 
-- coreset_size: 20 draws per cluster, enough for an induced mean degree of 20, all nodes of a graph of up to 3,000.
+- coreset_size: 20 draws per cluster, at least 1,500, enough for an induced mean degree of 20; all nodes of a graph of up to
+  3,000, or 6,000 with no more than 150,000 entries.
 - aggregate: yes on sparse graphs (fewer than 100 entries per node) and those of up to ten million entries, unless a coreset
   size was asked for; and where the induced mean degree of the coreset would fall below 15 (3 on dense graphs).
-- regularization: 0 on dense graphs and without refinement; else 0.1 of the mean degree, less where clusters have fewer than
-  80 nodes.
-- max_cluster_size: 20 % of the nodes or twice the mean cluster, whichever is more, when refining a sparse graph.
-- n_init: eight draws where the graph (or its quotient) is small, one otherwise.
+- regularization (of the spectral step): 0 on dense graphs and without refinement; else 0.1 of the mean degree, less where
+  clusters have fewer than 80 nodes. Where several draws are made, every other one has none.
+- balance: the least of 0, 0.005, 0.05 and 0.1 under which clusters are neither crumbs nor giants (:mod:`corecut.draws`); 0
+  where sizes are bounded.
+- n_init: up to eight draws, fewer where the graph that they are made on is large beside the one that was aggregated.
 """
 
 from __future__ import annotations
 
 import math
 import numbers
-import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 
+from corecut import advice
+from corecut._typing import FloatArray
 from corecut._validation import check_count, check_n_clusters, check_option, check_real, thread_count
 from corecut.coreset import Importance
 from corecut.coreset_graphs import Degrees
 from corecut.graph import Graph
 from corecut.labelling import Candidates
+from corecut.objective import Objective, typical_volume
 from corecut.sampling import Sampler
 from corecut.spectral import AssignLabels, EigenSolver
 
-# A graph of at most this many nodes is its own coreset: the spectral step takes a fraction of a second on all of it.
-SMALL_GRAPH = 3_000
+# A graph of at most this many nodes is its own coreset, also one of a few more with few entries: the spectral step takes a
+# fraction of a second on all of it.
+SMALL_GRAPH, SMALL_SPARSE, SMALL_ENTRIES = 3_000, 6_000, 150_000
 # From this many entries per node on a graph counts as dense.
 DENSE = 100
 # Up to this many entries aggregation takes a second or two, and its partitions are better than a coreset's.
@@ -42,8 +50,16 @@ LEAST_INDUCED_DEGREE, LEAST_INDUCED_DEGREE_DENSE = 15, 3
 SMALL_QUOTIENT = 100_000
 # Nodes of each cluster in the sample that a coreset's partition is repaired on.
 _SECOND_LOOK = 32
-# Up to this many entries further draws cost next to nothing.
-_FEW_ENTRIES = 100_000
+# Draws: as many as cost a fraction of aggregation, or of a second.
+_DRAW_SHARE, _FEW_ENTRIES, _MOST_DRAWS = 8, 1_600_000, 8
+# Several coresets are drawn only from graphs of so few entries.
+_FEW_SAMPLED = 100_000
+# Bounds are tight up to this factor of the mean cluster.
+_TIGHT = 1.5
+# No shift, regularisation or balance makes sense beyond this.
+_MOST = 1e6
+# β where no draw can tell how much is needed: through a coreset.
+_BALANCE = 0.02
 
 Auto = Literal["auto"]
 
@@ -78,13 +94,38 @@ class Settings:
     n_init: int | Auto = "auto"
     candidates: Candidates = "touched"
     refine: bool = True
-    min_cluster_size: int | None = None
-    max_cluster_size: int | None = None
+    balance: float | Auto = "auto"
+    min_cluster_size: float | None = None
+    max_cluster_size: float | None = None
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no graph could make right, so that nobody waits for a file or a neighbour search to hear of it."""
-        _check_values(self)
+        """Check what does not depend on the graph, before any work and whether or not its stage will run."""
+        check_count(self.n_clusters, "n_clusters")
+        for name, options in _OPTIONS.items():
+            check_option(getattr(self, name), name, options)
+        check_real(self.seeding_factor, "seeding_factor", exclusive=True)
+        for name in ("shift", "regularization", "balance"):
+            if not _is_auto(getattr(self, name)) and check_real(getattr(self, name), name) > _MOST:
+                raise ValueError(f"{name} must be at most {_MOST:g}, got {getattr(self, name):g}")
+        if not _is_auto(self.n_init):
+            check_count(self.n_init, "n_init")
+        if self.n_components is not None:
+            check_count(self.n_components, "n_components")
+        thread_count(self.n_jobs)
+        _checked_coreset_size(self.coreset_size, self.n_clusters)
+        for name in ("min_cluster_size", "max_cluster_size"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if not self.refine:
+                raise ValueError(f"{name} needs refine=True: without refinement nothing keeps clusters within bounds")
+            if isinstance(value, numbers.Integral):
+                check_count(value, name)
+            else:
+                check_real(value, name, exclusive=True)
+        if self.balance not in ("auto", 0) and not self.refine:
+            raise ValueError("balance needs refine=True: only repair and refinement know the objective")
 
 
 @dataclass(frozen=True)
@@ -95,34 +136,74 @@ class Choices:
     ----------
     asked
         The settings they come from.
-    n_clusters, coreset_size, aggregate, regularization
-        k, number of draws, whether to aggregate, τ in units of the mean degree.
-    max_cluster_size
-        Largest number of nodes that repair and refinement let a cluster grow to; None for no bound.
-    slack
-        How much the objective may rise when a cluster above that is split: without limit where the user set it.
+    n_nodes, n_clusters, coreset_size, aggregate, regularization
+        n, k, number of draws, whether to aggregate, τ of the spectral step in units of the mean degree.
+    balance
+        β of the objective, where it is not left to the draws (`adaptive`).
+    min_cluster_size, max_cluster_size
+        Bounds on the number of nodes of a cluster; 0 and infinity for none.
+    n_init
+        Number of draws.
     """
 
     asked: Settings
+    n_nodes: int
     n_clusters: int
     coreset_size: int
     aggregate: bool
     regularization: float
-    max_cluster_size: float | None
-    slack: float
+    balance: float
+    min_cluster_size: float
+    max_cluster_size: float
+    n_init: int
 
-    def on(self, top: Graph) -> Choices:
+    def on(self, top: Graph, finest: Graph) -> Choices:
         """Return the choices for the graph that draws are made on: a quotient has a coreset size of its own."""
-        if not self.aggregate or self.asked.coreset_size != "auto":
-            return self
-        small = top.n_nodes <= SMALL_QUOTIENT
-        return replace(self, coreset_size=top.n_nodes if small else coreset_size_for(top, self.n_clusters, "auto"))
+        choices = self
+        if self.aggregate and self.asked.coreset_size == "auto":
+            small = top.n_nodes <= SMALL_QUOTIENT
+            choices = replace(self, coreset_size=top.n_nodes if small else coreset_size_for(top, self.n_clusters, "auto"))
+        if self.asked.n_init != "auto":
+            return choices
+        if not self.asked.refine or (choices.samples(top) and top.n_entries > _FEW_SAMPLED):
+            return replace(choices, n_init=1)
+        # A draw costs passes over the entries, and k-means.
+        cost = top.n_entries + top.n_nodes * self.n_clusters + 1
+        cheap = max(finest.n_entries // (_DRAW_SHARE * cost), _FEW_ENTRIES // cost)
+        return replace(choices, n_init=int(min(max(cheap, 1), _MOST_DRAWS)))
 
-    def n_init(self, graph: Graph) -> int:
-        """Return the number of draws for the graph that they are made on."""
-        if self.asked.n_init == "auto":
-            return 8 if graph.n_entries <= _FEW_ENTRIES and self.asked.refine else 1
-        return int(self.asked.n_init)
+    @property
+    def adaptive(self) -> bool:
+        """Whether β is for the graph to decide: 0 where the plain cut gives clusters, `balance` where it gives crumbs."""
+        return self.asked.refine and self.asked.balance == "auto" and not self.bounded
+
+    @property
+    def bounded(self) -> bool:
+        """Whether sizes are bounded."""
+        return self.min_cluster_size > 0 or math.isfinite(self.max_cluster_size)
+
+    def halves(self, draw: int) -> bool:
+        """Say whether a draw begins with halving, not k-means: every fourth; where bounds are tight, all but every third."""
+        return draw % 3 != 2 if self.tight else draw % 4 == 3
+
+    @property
+    def tight(self) -> bool:
+        """Whether the bounds leave so little room that k-means cannot be expected to come near them."""
+        return self.max_cluster_size <= _TIGHT * self.n_nodes / self.n_clusters
+
+    def samples(self, top: Graph) -> bool:
+        """Say whether draws on this graph go through a coreset, and not all of its nodes."""
+        return self.coreset_size < int(np.count_nonzero(top.degrees))
+
+    def objective(self, degrees: FloatArray, *, balance: float | None = None, n_isolated: int = 0) -> Objective:
+        """Return F for a graph of these degrees; nodes without edges, which are placed at the end, may fill small clusters."""
+        return Objective.of(
+            typical_volume(degrees, self.n_clusters),
+            self.n_clusters,
+            balance=self.balance if balance is None else balance,
+            min_size=max(0.0, self.min_cluster_size - n_isolated),
+            max_size=self.max_cluster_size,
+        )
 
     def second_look(self, graph: Graph) -> int:
         """Return how many nodes of each cluster a second sample takes, after a coreset of `graph`; 0 for none.
@@ -137,7 +218,7 @@ class Choices:
     def sentence(self, graph: Graph) -> str:
         """Say what was chosen."""
         way = "aggregated to a quotient graph" if self.aggregate else f"a coreset of {self.coreset_size:,} draws"
-        if not self.aggregate and self.coreset_size >= np.count_nonzero(graph.degrees):
+        if not self.aggregate and not self.samples(graph):
             way = "all nodes, without a coreset"
         return (
             f"{graph.n_nodes:,} nodes with {graph.n_entries / graph.n_nodes:.1f} entries each, {self.n_clusters} clusters: "
@@ -151,6 +232,7 @@ def resolve(settings: Settings, graph: Graph) -> Choices:
     nodes = int(np.count_nonzero(graph.degrees))
     if nodes == 0:
         raise ValueError("the graph has no edges: there is nothing to cluster by")
+    smallest, largest = _size_bounds(settings, graph.n_nodes, k)
     size = coreset_size_for(graph, k, settings.coreset_size)
     per_node = graph.n_entries / nodes
     induced = size * per_node / nodes
@@ -158,45 +240,21 @@ def resolve(settings: Settings, graph: Graph) -> Choices:
     if settings.aggregate == "auto":
         falls_apart = induced < least and size < nodes
         cheap = per_node < DENSE or graph.n_entries <= MODERATE
-        aggregate = falls_apart or (cheap and nodes > SMALL_GRAPH and settings.coreset_size == "auto")
+        aggregate = falls_apart or (cheap and not _is_small(graph, nodes, k) and _is_auto(settings.coreset_size))
     else:
-        aggregate = settings.aggregate
+        aggregate = bool(settings.aggregate)
         if not aggregate and size < nodes and induced < least:
-            needed = min(nodes, math.ceil(least * nodes / per_node))
-            warnings.warn(
-                f"a coreset of {size:,} nodes keeps only about {induced:.1f} entries per node and its graph will fall into "
-                f"pieces; set aggregate=True, or coreset_size={needed:,} or more",
-                UserWarning,
-                stacklevel=2,
-            )
+            advice.of_thin_coreset(size, induced, min(nodes, math.ceil(least * nodes / per_node)))
     if settings.regularization == "auto":
         dense = per_node >= DENSE
         regularization = 0.0 if dense or not settings.refine else 0.1 * min(1.0, graph.n_nodes / (80 * k))
     else:
         regularization = float(settings.regularization)
+    wanted = settings.refine and smallest == 0 and math.isinf(largest)
+    balance = (_BALANCE if wanted else 0.0) if _is_auto(settings.balance) else float(settings.balance)
     _check_coreset_options(settings, nodes, size, aggregate=aggregate)
-    return Choices(settings, k, size, aggregate, regularization, *_size_bound(settings, graph, k, per_node))
-
-
-def _check_values(settings: Settings) -> None:
-    """Check what does not depend on the graph, whether or not its stage will run."""
-    check_count(settings.n_clusters, "n_clusters")
-    _check_size(settings.coreset_size)
-    for name, options in _OPTIONS.items():
-        check_option(getattr(settings, name), name, options)
-    check_real(settings.seeding_factor, "seeding_factor", exclusive=True)
-    for name in ("shift", "regularization"):
-        if not _is_auto(getattr(settings, name)):
-            check_real(getattr(settings, name), name)
-    if not _is_auto(settings.n_init):
-        check_count(settings.n_init, "n_init")
-    for name in ("n_components", "min_cluster_size", "max_cluster_size"):
-        if getattr(settings, name) is not None:
-            check_count(getattr(settings, name), name)
-    for name in ("min_cluster_size", "max_cluster_size"):
-        if getattr(settings, name) is not None and not settings.refine:
-            raise ValueError(f"{name} needs refine=True: without refinement nothing keeps clusters within bounds")
-    thread_count(settings.n_jobs)
+    n_init = 1 if settings.n_init == "auto" else int(settings.n_init)
+    return Choices(settings, graph.n_nodes, k, size, aggregate, regularization, balance, smallest, largest, n_init)
 
 
 # What a coreset is drawn and used by. Without a coreset none of it has a meaning.
@@ -226,46 +284,62 @@ def _check_coreset_options(settings: Settings, nodes: int, size: int, *, aggrega
         )
 
 
-def _size_bound(settings: Settings, graph: Graph, k: int, per_node: float) -> tuple[float | None, float]:
-    n = graph.n_nodes
-    smallest = 0 if settings.min_cluster_size is None else check_count(settings.min_cluster_size, "min_cluster_size")
+def _size_bounds(settings: Settings, n: int, k: int) -> tuple[float, float]:
+    """Return the bounds as numbers of nodes; a fraction is a factor of the mean cluster n/k."""
+    smallest, largest = 0, n
+    if settings.min_cluster_size is not None:
+        smallest = _nodes(settings.min_cluster_size, math.ceil, n, k)
+        if not isinstance(settings.min_cluster_size, numbers.Integral) and settings.min_cluster_size <= 1:
+            smallest = min(smallest, n // k)  # the mean itself may lie between two numbers of nodes
+    if settings.max_cluster_size is not None:
+        largest = _nodes(settings.max_cluster_size, math.floor, n, k)
+        if not isinstance(settings.max_cluster_size, numbers.Integral) and settings.max_cluster_size >= 1:
+            largest = max(largest, -(-n // k))
     if smallest * k > n:
         raise ValueError(f"min_cluster_size={smallest} times n_clusters={k} is more than the {n} nodes")
-    if settings.max_cluster_size is not None:
-        largest = check_count(settings.max_cluster_size, "max_cluster_size")
-        if largest * k < n:
-            raise ValueError(f"max_cluster_size={largest} times n_clusters={k} is less than the {n} nodes")
-        if largest < smallest:
-            raise ValueError(f"max_cluster_size={largest} is below min_cluster_size={smallest}")
-        return float(largest), math.inf
-    if per_node >= DENSE:
-        return None, 0.0
-    return max(0.2 * n, 2 * n / k), 0.25
+    if largest * k < n:
+        raise ValueError(f"max_cluster_size={largest} times n_clusters={k} is less than the {n} nodes")
+    if largest < smallest:
+        raise ValueError(f"max_cluster_size={largest} is below min_cluster_size={smallest}")
+    return float(smallest), float(largest) if settings.max_cluster_size is not None else math.inf
+
+
+def _nodes(bound: float, rounded: Callable[[float], int], n: int, k: int) -> int:
+    return int(bound) if isinstance(bound, numbers.Integral) else rounded(min(float(bound), k) * n / k)
 
 
 def coreset_size_for(graph: Graph, n_clusters: int, asked: Any) -> int:
     """Return a coreset size for a count, a fraction, or "auto": enough nodes per cluster and edges among them."""
     k, nodes = n_clusters, int(np.count_nonzero(graph.degrees))
     if _is_auto(asked):
-        if nodes <= SMALL_GRAPH:
+        if _is_small(graph, nodes, k):
             return nodes
         for_edges = 20 * nodes * nodes / graph.n_entries  # an induced mean degree of 20
         return min(nodes, max(SMALL_GRAPH // 2, 20 * k, math.ceil(for_edges)))
-    _check_size(asked)
-    size = int(asked) if isinstance(asked, numbers.Integral) else max(1, round(float(asked) * graph.n_nodes))
+    return min(_checked_coreset_size(asked, k, graph.n_nodes), nodes)
+
+
+def _checked_coreset_size(asked: Any, k: int, n_nodes: int | None = None) -> int:
+    """Return a count, or a fraction of `n_nodes`, as a number of draws; without `n_nodes` only check what can be checked."""
+    if _is_auto(asked):
+        return 0
+    if isinstance(asked, numbers.Integral) and not isinstance(asked, bool):
+        size = check_count(asked, "coreset_size")
+    elif isinstance(asked, numbers.Real) and not isinstance(asked, bool) and 0 < float(asked) <= 1:
+        if n_nodes is None:
+            return 0
+        size = max(1, round(float(asked) * n_nodes))
+    else:
+        raise ValueError(f'coreset_size must be a count, a fraction in (0, 1] or "auto", got {asked!r}')
     if size < k:
         raise ValueError(f"coreset_size={asked} gives {size} coreset nodes for n_clusters={k}: ask for at least {k}")
-    return min(size, nodes)
+    return size
 
 
-def _check_size(asked: Any) -> None:
-    """Check what a coreset size can be on any graph."""
-    if _is_auto(asked):
-        return
-    if isinstance(asked, numbers.Integral) and not isinstance(asked, bool):
-        check_count(asked, "coreset_size")
-    elif not isinstance(asked, numbers.Real) or isinstance(asked, bool) or not 0 < float(asked) <= 1:
-        raise ValueError(f'coreset_size must be a count, a fraction in (0, 1] or "auto", got {asked!r}')
+def _is_small(graph: Graph, nodes: int, k: int) -> bool:
+    few = nodes <= SMALL_SPARSE and graph.n_entries <= SMALL_ENTRIES
+    # Two or three clusters are found as well on the quotient, and very many take too long.
+    return nodes <= SMALL_GRAPH or (few and k > 3 and nodes * k <= SMALL_ENTRIES)
 
 
 def _is_auto(value: Any) -> bool:

@@ -1,74 +1,213 @@
-// The best way to split each cluster in two along a given order of its nodes.
+// The best way to split each cluster in two: along its own second eigenvector.
+//
+// A cluster's graph is that of the edges inside it, with the degrees of the whole graph. A few Lanczos steps of ½(I + N) on it, with
+// the direction D^½1 taken out, give vectors along which the nodes are put in order; the best border in that order is the split.
 #pragma once
 
 #include <limits>
+#include <numeric>
 #include <vector>
 
-#include "csr.hpp"
+#include "memory.hpp"
+#include "objective.hpp"
+#include "random.hpp"
+#include "tridiagonal.hpp"
 
 namespace corecut {
 
 struct Splits {
-    std::vector<double> gain;     // by cluster: (R₁/V₁ + R₂/V₂) - R/V of the best prefix; -infinity where there is none
-    std::vector<int64_t> prefix;  // how many nodes of the order the first part takes
+    std::vector<double> gain;     // by cluster: kept₁ + kept₂ - kept of the best split; -infinity where there is none
+    LazyVector<uint8_t> first;    // by node: whether it is in the first part of its cluster's split
 };
 
-// assoc, V and S of a set of nodes.
-struct Part {
-    double association = 0, volume = 0, size = 0;
+// One cluster's own graph, its nodes numbered 0, 1, ...
+struct Inner {
+    std::vector<int64_t> start;
+    std::vector<int32_t> column;
+    std::vector<double> weight;
+    std::vector<double> degree, size, loop;
 
-    Part with(double weight, double degree, double nodes) const { return {association + weight, volume + degree, size + nodes}; }
-    double ratio(double share) const { return volume > 0 ? (association + share * size * size) / volume : 0.0; }
+    int64_t count() const { return static_cast<int64_t>(degree.size()); }
 };
 
-// order lists the nodes cluster by cluster (cluster j at start[j] .. start[j+1]); R and V as in the refinement's objective.
-// A part must have at least least_size of the sizes. One pass over the edges: a node adds to a part its weight towards it.
 template <class Index, class Weight>
-Splits best_splits(Context& context, const Csr<Index, Weight>& a, const double* degrees, const double* sizes,
-                   const int32_t* labels, const int64_t* order, const int64_t* start, int64_t k, double tau,
-                   double total_size, double least_size) {
-    std::vector<int64_t> rank(a.n, -1);
-    for (int64_t i = 0; i < a.n; ++i) {
-        if (order[i] < 0 || order[i] >= a.n || rank[order[i]] >= 0) throw InputError("order must list every node once");
-        rank[order[i]] = i;
+Inner inner_graph(const Csr<Index, Weight>& a, const double* degrees, const double* sizes, const int32_t* labels,
+                  const LazyVector<int32_t>& place, const int64_t* members, int64_t count) {
+    Inner in;
+    in.start.assign(1, 0);
+    for (int64_t i = 0; i < count; ++i) {
+        const int64_t x = members[i];
+        const auto r = a.row(x);
+        double loop = 0.0;
+        for (int64_t p = r.begin; p < r.end; ++p) {
+            const int64_t y = a.column(p);
+            if (y == x) {
+                loop += a.weight(p);
+            } else if (labels[y] == labels[x]) {
+                in.column.push_back(place[y]);
+                in.weight.push_back(a.weight(p));
+            }
+        }
+        in.start.push_back(static_cast<int64_t>(in.column.size()));
+        in.degree.push_back(degrees[x]);
+        in.size.push_back(sizes[x]);
+        in.loop.push_back(loop);
     }
-    for (int64_t j = 0; j < k; ++j)
-        if (start[j] < 0 || start[j] > start[j + 1] || start[j + 1] > a.n) throw InputError("start must increase");
+    return in;
+}
+
+// Returns `vectors` columns, one after the other, divided by √d: the coordinates by which nodes are put in order. They are those
+// of A + (τ/n)·s sᵀ with degrees d + τ·s, τ a share of the mean degree: more of it for parts of like size.
+inline std::vector<std::vector<double>> second_vectors(Context& context, const Inner& in, double regularization, int steps,
+                                                       int vectors, Random random) {
+    const int64_t n = in.count();
+    std::vector<double> root(n), trivial(n);
+    double total = 0.0;
+    const double volume = std::accumulate(in.degree.begin(), in.degree.end(), 0.0);
+    const double nodes = std::max(std::accumulate(in.size.begin(), in.size.end(), 0.0), 1e-300);
+    // In a unit in which the mean degree is about 1: roots are then the same for weights that differ by a power of two.
+    const int exponent = volume > 0 ? -std::ilogb(volume / static_cast<double>(n)) : 0;
+    const double tau = regularization * std::ldexp(volume, exponent) / nodes;
+    for (int64_t i = 0; i < n; ++i) {
+        const double degree = std::ldexp(in.degree[i], exponent) + tau * in.size[i];
+        root[i] = degree > 0 ? std::sqrt(degree) : 1.0;
+        total += root[i] * root[i];
+    }
+    for (int64_t i = 0; i < n; ++i) trivial[i] = root[i] / std::sqrt(total);
+    const auto dot = [&](const std::vector<double>& x, const std::vector<double>& y) {
+        return std::inner_product(x.begin(), x.end(), y.begin(), 0.0);
+    };
+    const auto take_out = [&](std::vector<double>& x, const std::vector<double>& direction) {
+        const double share = dot(x, direction);
+        for (int64_t i = 0; i < n; ++i) x[i] -= share * direction[i];
+    };
+    std::vector<std::vector<double>> basis;
+    std::vector<double> diagonal, beside, y(n);
+    for (double& value : y) value = 2 * random.uniform() - 1;
+    take_out(y, trivial);
+    double length = std::sqrt(dot(y, y));
+    TridiagonalEigen ritz;
+    while (length > 1e-10 && static_cast<int64_t>(basis.size()) < std::min<int64_t>(steps, n - 1)) {
+        context.check();
+        if (!basis.empty()) beside.push_back(length);
+        for (double& value : y) value /= length;
+        basis.push_back(y);
+        const std::vector<double>& last = basis.back();
+        std::vector<double> scaled(n);
+        double load = 0.0;
+        for (int64_t i = 0; i < n; ++i) {
+            scaled[i] = last[i] / root[i];
+            load += in.size[i] * scaled[i];
+        }
+        load *= tau / nodes;
+        for (int64_t i = 0; i < n; ++i) {
+            double sum = in.loop[i] * scaled[i];
+            for (int64_t p = in.start[i]; p < in.start[i + 1]; ++p) sum += in.weight[p] * scaled[in.column[p]];
+            y[i] = 0.5 * (last[i] + (std::ldexp(sum, exponent) + load * in.size[i]) / root[i]);
+        }
+        diagonal.push_back(dot(last, y));
+        take_out(y, trivial);
+        for (const auto& direction : basis) take_out(y, direction);
+        length = std::sqrt(dot(y, y));
+        if (basis.size() % 10 == 0) {
+            ritz = tridiagonal_eigen(diagonal, beside);
+            // Good enough when the residual is small beside the distance of the eigenvalue from 1.
+            const double residual = length * std::abs(ritz.vectors[basis.size() - 1]);
+            if (residual < 0.02 * (1.0 - ritz.values[0])) break;
+        }
+    }
+    if (ritz.values.size() != basis.size()) ritz = tridiagonal_eigen(diagonal, beside);
+    std::vector<std::vector<double>> found;
+    for (size_t v = 0; v < std::min<size_t>(vectors, basis.size()); ++v) {
+        std::vector<double> sum(n, 0.0);
+        for (size_t s = 0; s < basis.size(); ++s) {
+            const double share = ritz.vectors[v * basis.size() + s];
+            for (int64_t i = 0; i < n; ++i) sum[i] += share * basis[s][i];
+        }
+        for (int64_t i = 0; i < n; ++i) sum[i] /= root[i];
+        found.push_back(std::move(sum));
+    }
+    return found;
+}
+
+struct Border {
+    double gain = -std::numeric_limits<double>::infinity();
+    int64_t prefix = 0;
+    bool head = true;  // whether the first part is what comes before the border
+};
+
+// What the sizes of the two parts may be: both, or only the first (the second then has the rest).
+struct PartSizes {
+    double low, high;
+    bool both;
+
+    bool allows(double size) const { return size >= low && size <= high; }
+};
+
+// The best border along an order of a cluster's nodes, with parts of the allowed sizes.
+inline Border best_border(const Inner& in, const std::vector<int32_t>& order, const Objective& f, const PartSizes& sizes) {
+    const int64_t n = in.count();
+    std::vector<int32_t> rank(n);
+    for (int64_t i = 0; i < n; ++i) rank[order[i]] = static_cast<int32_t>(i);
+    // Sums of both parts for every border, each added up from its own end: what one subtraction after the other would
+    // leave of a part without volume is rounding, not zero.
+    std::vector<Part> head(n + 1), tail(n + 1);
+    std::vector<double> behind(n);
+    for (int64_t i = 0; i < n; ++i) {
+        const int32_t x = order[i];
+        double earlier = 0, later = 0;
+        for (int64_t p = in.start[x]; p < in.start[x + 1]; ++p) (rank[in.column[p]] < i ? earlier : later) += in.weight[p];
+        head[i + 1] = head[i].with(2 * earlier + in.loop[x], in.degree[x], in.size[x]);
+        behind[i] = 2 * later + in.loop[x];
+    }
+    for (int64_t i = n - 1; i >= 0; --i) tail[i] = tail[i + 1].with(behind[i], in.degree[order[i]], in.size[order[i]]);
+    Border best;
+    const double whole = head[n].kept(f);
+    for (int64_t i = 1; i < n; ++i) {
+        if (!(head[i].volume > 0) || !(tail[i].volume > 0)) continue;
+        const bool first = sizes.allows(head[i].size), last = sizes.allows(tail[i].size);
+        if (sizes.both ? !(first && last) : !(first || last)) continue;
+        const double gain = head[i].kept(f) + tail[i].kept(f) - whole;
+        if (gain > best.gain) best = {gain, i, first};
+    }
+    return best;
+}
+
+// wanted says which clusters to look at, low and high how large the parts of each may be (`both` of them, or the first). One pass over the edges inside them, and `steps` more over their own graphs.
+template <class Index, class Weight>
+Splits split_clusters(Context& context, const Csr<Index, Weight>& a, const double* degrees, const double* sizes,
+                      const int32_t* labels, int64_t k, const uint8_t* wanted, const Objective& f, const double* low,
+                      const double* high, bool both, double regularization, int steps, int vectors, uint64_t seed) {
+    std::vector<int64_t> start(k + 1, 0);
+    for (int64_t x = 0; x < a.n; ++x) ++start[labels[x] + 1];
+    std::partial_sum(start.begin(), start.end(), start.begin());
+    LazyVector<int64_t> member(a.n);
+    LazyVector<int32_t> place(a.n);
+    std::vector<int64_t> fill(start.begin(), start.end() - 1);
+    for (int64_t x = 0; x < a.n; ++x) {
+        int64_t& next = fill[labels[x]];
+        place[x] = static_cast<int32_t>(next - start[labels[x]]);
+        member[next++] = x;
+    }
     Splits result;
     result.gain.assign(k, -std::numeric_limits<double>::infinity());
-    result.prefix.assign(k, 0);
-    const double share = tau / total_size;
+    result.first.assign(a.n, 0);
     parallel_blocks(context, k, 1, [&](int64_t j, int64_t, int64_t) {
-        const int64_t first = start[j], count = start[j + 1] - first;
-        // Sums of both parts for every border, each added up from its own end: what one subtraction after the other would
-        // leave of a part without volume is rounding, not zero.
-        std::vector<Part> head(count + 1), tail(count + 1);
-        std::vector<double> behind(count);
-        for (int64_t i = 0; i < count; ++i) {
-            const int64_t x = order[first + i];
-            const auto r = a.row(x);
-            double earlier = 0, later = 0, loop = 0;
-            for (int64_t p = r.begin; p < r.end; ++p) {
-                const int64_t y = a.column(p);
-                if (y == x)
-                    loop += a.weight(p);
-                else if (labels[y] == labels[x])
-                    (rank[y] < first + i ? earlier : later) += a.weight(p);
-            }
-            head[i + 1] = head[i].with(2 * earlier + loop, degrees[x] + tau * sizes[x], sizes[x]);
-            behind[i] = 2 * later + loop;
+        const int64_t count = start[j + 1] - start[j];
+        if (!wanted[j] || count < 2) return;
+        const Inner in = inner_graph(a, degrees, sizes, labels, place, &member[start[j]], count);
+        std::vector<int32_t> best_order;
+        Border best;
+        for (const auto& column : second_vectors(context, in, regularization, steps, vectors, Random(seed, static_cast<uint64_t>(j)))) {
+            std::vector<int32_t> order(count);
+            std::iota(order.begin(), order.end(), 0);
+            std::stable_sort(order.begin(), order.end(), [&](int32_t x, int32_t y) { return column[x] < column[y]; });
+            const Border found = best_border(in, order, f, {low[j], high[j], both});
+            if (found.gain > best.gain) best = found, best_order = std::move(order);
         }
-        for (int64_t i = count - 1; i >= 0; --i) {
-            const int64_t x = order[first + i];
-            tail[i] = tail[i + 1].with(behind[i], degrees[x] + tau * sizes[x], sizes[x]);
-        }
-        const double whole = head[count].ratio(share);
-        for (int64_t i = 1; i < count; ++i) {
-            if (!(head[i].volume > 0) || !(tail[i].volume > 0)) continue;
-            if (head[i].size < least_size || tail[i].size < least_size) continue;
-            const double gain = head[i].ratio(share) + tail[i].ratio(share) - whole;
-            if (gain > result.gain[j]) result.gain[j] = gain, result.prefix[j] = i;
-        }
+        result.gain[j] = best.gain;
+        if (best_order.empty()) return;
+        for (int64_t i = 0; i < count; ++i) result.first[member[start[j] + best_order[i]]] = (i < best.prefix) == best.head;
     });
     return result;
 }

@@ -1,27 +1,42 @@
 #include "repair.hpp"
 
 #include "bindings.hpp"
+#include "refinement.hpp"
 
 namespace corecut {
 
 void bind_repair(nb::module_& m) {
-    m.def("best_splits", [](const Matrix& matrix, In<double> degrees, In<double> sizes, In<int32_t> labels, In<int64_t> order,
-                            In<int64_t> start, double tau, double total_size, double least_size,
-                            int threads) {
-        require_length(degrees, matrix.nodes(), "degrees");
-        require_length(sizes, matrix.nodes(), "sizes");
-        require_length(labels, matrix.nodes(), "labels");
-        require_length(order, matrix.nodes(), "order");
-        if (start.shape(0) < 1) throw InputError("start must not be empty");
-        Splits result;
-        run(checked_threads(threads), [&](Context& context) {
-            matrix.visit([&](const auto& a) {
-                result = best_splits(context, a, degrees.data(), sizes.data(), labels.data(), order.data(), start.data(),
-                                     static_cast<int64_t>(start.shape(0)) - 1, tau, total_size, least_size);
+    m.def(
+        "split_clusters",
+        [](const Matrix& matrix, In<double> degrees, In<double> sizes, In<int32_t> labels, In<uint8_t> wanted,
+           const Objective& objective, In<double> low, In<double> high, bool both, double regularization, int steps, int vectors, uint64_t seed, int threads) {
+            const int64_t n = matrix.nodes(), k = static_cast<int64_t>(wanted.shape(0));
+            require_length(degrees, n, "degrees");
+            require_length(sizes, n, "sizes");
+            require_length(labels, n, "labels");
+            require_length(low, k, "low");
+            require_length(high, k, "high");
+            Splits result;
+            run(checked_threads(threads), [&](Context& context) {
+                check_labels(labels.data(), n, k);
+                matrix.visit([&](const auto& a) {
+                    result = split_clusters(context, a, degrees.data(), sizes.data(), labels.data(), k, wanted.data(), objective,
+                                            low.data(), high.data(), both, regularization, steps, vectors, seed);
+                });
             });
-        });
-        return std::make_tuple(to_numpy(std::move(result.gain)), to_numpy(std::move(result.prefix)));
-    });
+            return std::make_tuple(to_numpy(std::move(result.gain)), to_numpy(std::move(result.first)));
+        },
+        nb::arg("matrix"), nb::arg("degrees"), nb::arg("sizes"), nb::arg("labels"), nb::arg("wanted"), nb::arg("objective"),
+        nb::arg("low"), nb::arg("high"), nb::arg("both"), nb::arg("regularization"), nb::arg("steps"), nb::arg("vectors"), nb::arg("seed"), nb::arg("threads"));
+    m.def(
+        "tridiagonal_eigen",
+        [](In<double> diagonal, In<double> beside) {
+            require_length(beside, static_cast<int64_t>(diagonal.shape(0)) - 1, "beside");
+            TridiagonalEigen found = tridiagonal_eigen({diagonal.data(), diagonal.data() + diagonal.shape(0)},
+                                                       {beside.data(), beside.data() + beside.shape(0)});
+            return std::make_tuple(to_numpy(std::move(found.values)), to_numpy(std::move(found.vectors)));
+        },
+        nb::arg("diagonal"), nb::arg("beside"));
 }
 
 }  // namespace corecut

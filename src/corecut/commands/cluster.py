@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from corecut._files import is_same
 from corecut._progress import Stages
 from corecut._typing import FloatArray, IntArray
 from corecut.commands.options import GraphPath, Jobs, Reading, Seed, reading, shared
@@ -20,7 +21,14 @@ from corecut.commands.words import OPTION_OF, SETTABLE, in_options
 from corecut.labels import check_labels_path, write_labels
 
 # Parameters that have an option of their own, and its default.
-_DEFAULTS: dict[str, Any] = {"coreset_size": "auto", "random_state": 0, "n_jobs": None}
+_DEFAULTS: dict[str, Any] = {
+    "coreset_size": "auto",
+    "balance": "auto",
+    "min_cluster_size": None,
+    "max_cluster_size": None,
+    "random_state": 0,
+    "n_jobs": None,
+}
 
 if TYPE_CHECKING:
     from corecut.estimators import CoresetSpectralClustering
@@ -43,6 +51,26 @@ def coreset_size_option(text: str) -> int | float | str:
     return fraction
 
 
+def balance_option(text: str) -> float | str:
+    """Return a balance: a number or "auto"."""
+    if text == "auto":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number or auto") from None
+
+
+def size_option(text: str | None) -> int | float | None:
+    """Return a bound on cluster sizes: a whole number of nodes, or a factor of the mean cluster, with a point (1.03)."""
+    if text is None:
+        return None
+    try:
+        return float(text) if "." in text else int(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number of nodes (500) or a factor of the mean cluster (1.5)") from None
+
+
 @shared(reading=reading, screen=screen)
 def cluster(
     graph: GraphPath,
@@ -59,6 +87,22 @@ def cluster(
         str,
         typer.Option(callback=lambda text: coreset_size_option(str(text)), help="Coreset nodes: a count, a fraction, or auto."),
     ] = "auto",
+    balance: Annotated[
+        str,
+        typer.Option(
+            callback=lambda text: balance_option(str(text)),
+            help="0 for the plain normalised cut, 0.1 for clusters of like volume; auto takes as little as it needs.",
+        ),
+    ] = "auto",
+    min_size: Annotated[
+        str | None, typer.Option(callback=size_option, help="Smallest cluster: nodes (500), or a factor of the mean (0.5).")
+    ] = None,
+    max_size: Annotated[
+        str | None, typer.Option(callback=size_option, help="Largest cluster: nodes (500), or a factor of the mean (1.5).")
+    ] = None,
+    imbalance: Annotated[
+        float | None, typer.Option(min=0.0, help="The same as --max-size 1+IMBALANCE: 0.03 allows 3 % above the mean.")
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Any parameter of CoresetSpectralClustering; may be repeated."),
@@ -77,8 +121,23 @@ def cluster(
     if to_stdout and screen.as_json:
         raise typer.BadParameter("-o - and --json both print to stdout; give -o a file name", param_hint="--json")
     if output is not None and not to_stdout:
+        if is_same(output, graph):
+            raise typer.BadParameter(f"{output} is the graph that is read; give the labels another name", param_hint="--output")
         check_labels_path(output)
-    parameters: dict[str, Any] = {"coreset_size": coreset_size, "random_state": seed, "n_jobs": jobs}
+    if imbalance is not None:
+        if max_size is not None:
+            raise typer.BadParameter(
+                "--imbalance and --max-size say the same thing; give one of them", param_hint="--imbalance"
+            )
+        max_size = 1.0 + imbalance  # type: ignore[assignment]
+    parameters: dict[str, Any] = {
+        "coreset_size": coreset_size,
+        "balance": balance,
+        "min_cluster_size": min_size,
+        "max_cluster_size": max_size,
+        "random_state": seed,
+        "n_jobs": jobs,
+    }
     # Options that were typed must not be overruled in silence by --set.
     typed = {name for name, option in parameters.items() if option != _DEFAULTS[name]}
     parameters |= {"verbose": not screen.quiet} | estimator_parameters(settings or [], typed)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from corecut._files import show_size
+from corecut._files import is_same, show_size
 from corecut.commands.options import Force, GraphPath, Jobs, Reading, reading, shared
 from corecut.commands.screen import Screen, screen
 from corecut.readers.dispatch import convert_graph
@@ -41,6 +41,8 @@ def convert(
     Example: corecut convert friends.txt.gz friends.store --memory 1GB
     """
     check_graph_path(target, overwrite=force)
+    if is_same(target, graph):
+        raise typer.BadParameter(f"{target} is the graph that is read; give another name", param_hint="TARGET")
     begin = perf_counter()
     direct = is_store_name(target)
     with nullcontext(target) if direct else scratch_store(target) as place, screen.progress() as progress:

@@ -55,7 +55,8 @@ def _measured(
         missing = int(np.count_nonzero(partition < 0))
         node = int(np.flatnonzero(partition < 0)[0])
         name = node if graph.node_ids is None else graph.node_ids[node]
-        raise ValueError(f"{found[0]} has no label for {missing} of {graph.n_nodes} nodes, the first is node {name}")
+        none = "; a label of -1, like all below 0, means none" if (found[2] < 0).any() else ""
+        raise ValueError(f"{found[0]} has no label for {missing} of {graph.n_nodes} nodes, the first is node {name}{none}")
     _, partition = np.unique(partition, return_inverse=True)
     cuts = conductance(graph, partition, n_jobs=jobs)
     sizes = np.bincount(partition)
@@ -81,7 +82,7 @@ def _measured(
         other = _aligned(graph, known)
         both = other >= 0
         if not both.any():
-            raise ValueError(f"{known[0]} has no label (from 0 on) for any node of the graph")
+            raise ValueError(f"{known[0]} has no label for any node of the graph; a label of -1, like all below 0, means none")
         data["ari"] = float(adjusted_rand_score(other[both], partition[both]))
         data["nmi"] = float(normalized_mutual_info_score(other[both], partition[both]))
         data["compared"] = int(np.count_nonzero(both))

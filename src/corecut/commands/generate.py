@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from corecut._files import show_size
+from corecut._files import is_same, show_size
 from corecut.commands.options import Force, Jobs, Memory, Seed, shared
 from corecut.commands.screen import Screen, screen
 from corecut.datasets.planted import PlantedLaw
@@ -58,7 +58,9 @@ def planted(
     """
     check_graph_path(output, overwrite=force)
     if truth is not None:
-        check_labels_path(truth)
+        if is_same(truth, output):
+            raise typer.BadParameter(f"{truth} is the graph's name (-o); give the labels another one", param_hint="--truth")
+        check_labels_path(truth, overwrite=force)
     begin = perf_counter()
     law = PlantedLaw.of(
         nodes,
@@ -77,7 +79,7 @@ def planted(
                 write_graph(store.graph, output, overwrite=force)
     size = store.n_bytes if direct else output.stat().st_size
     if truth is not None:
-        write_labels(truth, law.labels)
+        write_labels(truth, law.labels, overwrite=force)
     seconds = perf_counter() - begin
     rows = [
         ("graph", f"{store.n_nodes:,} nodes, {store.n_entries // 2:,} edges, {clusters:,} clusters"),

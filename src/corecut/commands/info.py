@@ -13,10 +13,8 @@ from corecut.commands.screen import Screen, screen
 from corecut.graph import Graph
 
 _QUANTILES = {"min": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "max": 1.0}
-# What a run holds besides the graph (measured: docs/scale.md). Through a coreset: kernel, sampling tables, distances, labels.
-# With aggregation: tables over the nodes, and the quotient graphs with the work on them, in bytes per entry of the graph.
-_BYTES_PER_NODE = 100
-_AGGREGATION_PER_NODE, _AGGREGATION_PER_ENTRY = 60, 20
+# The number of clusters that memory is told for where none is given.
+_CLUSTERS = 100
 
 
 @shared(reading=reading, screen=screen)
@@ -56,8 +54,7 @@ def info(
             "ids": "numbers" if loaded.node_ids is None else "text" if loaded.node_ids.dtype.kind == "O" else "integers",
             "degrees": _quantiles(np.diff(loaded.indptr)),
             "memory_bytes": _graph_bytes(loaded),
-            "coreset_bytes": _BYTES_PER_NODE * loaded.n_nodes,
-            "aggregation_bytes": _AGGREGATION_PER_NODE * loaded.n_nodes + _AGGREGATION_PER_ENTRY * loaded.n_entries,
+            **_memory_bounds(loaded, clusters or _CLUSTERS, jobs),
         }
         if components:
             data |= _components(loaded)
@@ -105,10 +102,23 @@ def _graph_bytes(graph: Graph) -> int:
     return sum(array.nbytes for array in arrays if array is not None)
 
 
+def _memory_bounds(graph: Graph, clusters: int, jobs: int | None) -> dict[str, int]:
+    """Return bounds on what a run holds beside the graph, on both paths."""
+    from corecut.memory import aggregation_bytes, coreset_bytes
+    from corecut.settings import coreset_size_for
+
+    n, m = graph.n_nodes, graph.n_entries
+    size = coreset_size_for(graph, min(clusters, n), "auto") if m else 0
+    return {
+        "coreset_bytes": coreset_bytes(n, m, clusters, coreset_size=size, n_jobs=jobs),
+        "aggregation_bytes": aggregation_bytes(n, m, clusters, n_jobs=jobs),
+    }
+
+
 def _suggested(graph: Graph, clusters: int) -> dict[str, Any]:
     """Return what a run with this many clusters would settle on by itself."""
     from corecut.settings import Settings, resolve
 
     choices = resolve(Settings(n_clusters=clusters), graph)
-    chosen = {name: getattr(choices, name) for name in ("aggregate", "coreset_size", "regularization", "max_cluster_size")}
+    chosen = {name: getattr(choices, name) for name in ("aggregate", "coreset_size", "regularization")}
     return chosen | {"in_words": choices.sentence(graph)}

@@ -9,6 +9,9 @@ from collections.abc import Mapping
 OPTION_OF: Mapping[str, str] = {
     "n_clusters": "-k",
     "coreset_size": "--coreset-size",
+    "balance": "--balance",
+    "min_cluster_size": "--min-size",
+    "max_cluster_size": "--max-size",
     "random_state": "--seed",
     "n_jobs": "--jobs",
     "symmetrize": "--symmetrize",
@@ -40,8 +43,6 @@ SETTABLE = (
     "n_init",
     "candidates",
     "refine",
-    "min_cluster_size",
-    "max_cluster_size",
     "verbose",
 )
 

@@ -20,7 +20,6 @@ from corecut._typing import AnyArray, LabelArray
 from corecut.datasets.planted import PlantedLaw, make_sbm
 from corecut.datasets.points import load_points
 from corecut.datasets.stores import planted_store
-from corecut.experiments.results import memory_bytes
 from corecut.graph import Graph
 from corecut.neighbors import neighbor_graph
 from corecut.readers.dispatch import load_graph

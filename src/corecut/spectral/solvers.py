@@ -14,12 +14,12 @@ solver      method                                                           use
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from corecut._typing import FloatArray
+from corecut.advice import advise
 from corecut.spectral.components import KnownVectors, known_vectors
 from corecut.spectral.multilevel import TOLERANCE, multilevel_eigenvectors
 from corecut.spectral.problem import SpectralProblem
@@ -68,11 +68,9 @@ def subspace_eigenvectors(
         return dense_eigenvectors(problem, count)
     gaps, vectors, converged = multilevel_eigenvectors(problem, rest, known, generator, threads=threads, tolerance=tolerance)
     if not converged:
-        warnings.warn(
+        advise(
             f"the {count} eigenvectors have not converged, and clusters may be worse than they could be; ask for fewer by "
-            'n_components=, or for exact ones by eigen_solver="arpack"',
-            UserWarning,
-            stacklevel=2,
+            'n_components=, or for exact ones by eigen_solver="arpack"'
         )
     return _joined(problem, known, problem.radius - gaps, vectors, converged)
 

@@ -14,7 +14,7 @@ from corecut._typing import FloatArray
 # As many vectors as this are always kept.
 _LEAST = 16
 # As many are computed for very many clusters, or on very large graphs.
-_MOST, _MANY_CLUSTERS, _ENTRIES = 64, 500, 1_000_000
+_MOST, _MANY_CLUSTERS, _ENTRIES = 64, 128, 1_000_000
 # An eigenvalue below this share of the one at a quarter of the clusters is noise.
 _SHARE = 0.74
 
@@ -22,7 +22,7 @@ _SHARE = 0.74
 def computed_count(n_clusters: int, size: int) -> int:
     """Return how many eigenvectors are worth computing for k clusters of a graph of `size` nodes.
 
-    All k where that is cheap; more than 64 only for fewer than 500 clusters, and so many that there are a million entries.
+    All k where that is cheap; more than 64 only for fewer than 128 clusters, and so many that there are a million entries.
     """
     most = _MOST if n_clusters >= _MANY_CLUSTERS else max(_MOST, _ENTRIES // max(size, 1))
     return min(n_clusters, most, size)

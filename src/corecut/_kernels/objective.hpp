@@ -1,0 +1,146 @@
+// The objective, in one place: the normalised cut with a fee for every cluster.
+//
+//     F(Π) = Σ_j (cut_j + c)/vol_j = Σ_j 1 - kept_j,      kept_j = (assoc_j - c)/vol_j,      c = β·vol(V)/k.
+//
+// A fee c is what a cluster pays for existing; only small clusters feel it. Bounds on sizes stand beside F, not in it. Moves of
+// nodes, splits and merges are all written in terms of kept(); a new term of F belongs there and nowhere else.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "csr.hpp"
+#include "memory.hpp"
+
+namespace corecut {
+
+struct Objective {
+    double fee = 0.0;
+    double min_size = 0.0, max_size = std::numeric_limits<double>::infinity();
+
+    // What a cluster of this association, volume and size takes off k. One without volume keeps nothing.
+    // (Sizes do not enter F now; they are handed in so that a term of them would be written here alone.)
+    double kept(double association, double volume, double /* size */) const {
+        return volume > 0 ? (association - fee) / volume : 0.0;
+    }
+
+    // By how much the size of something that is due so many clusters is outside of the bounds.
+    double outside(double size, double due) const {
+        return std::max(0.0, size - due * max_size) + std::max(0.0, due * min_size - size);
+    }
+};
+
+// Association, volume and size of a set of nodes.
+struct Part {
+    double association = 0, volume = 0, size = 0;
+
+    Part with(double weight, double degree, double nodes) const { return {association + weight, volume + degree, size + nodes}; }
+    double kept(const Objective& f) const { return f.kept(association, volume, size); }
+};
+
+// What moves of a node x need to know of it: degree, size, and its loop.
+struct Node {
+    double degree, size, loop;
+};
+
+// The sums of all clusters of a partition, kept up to date while nodes move.
+class Clusters {
+   public:
+    const Objective objective;
+    std::vector<double> inside, volume, size;  // assoc, vol, S by cluster
+    std::vector<int64_t> members;              // nodes of this graph in each cluster: none may lose its last one
+    std::vector<double> due;                   // how many clusters each of them will become: 1, but while a graph is halved
+
+    template <class Index, class Weight>
+    Clusters(Context& context, const Csr<Index, Weight>& a, const double* degrees, const double* sizes, const int32_t* labels,
+             int64_t k, const Objective& f, const double* due_clusters = nullptr)
+        : objective(f), inside(k, 0.0), volume(k, 0.0), size(k, 0.0), members(k, 0), due(k, 1.0) {
+        if (due_clusters) due.assign(due_clusters, due_clusters + k);
+        LazyVector<double> within(a.n);
+        parallel_blocks(context, a.n, kRowBlock, [&](int64_t, int64_t begin, int64_t end) {
+            for (int64_t x = begin; x < end; ++x) {
+                const auto r = a.row(x);
+                a.check_columns(r);
+                const int32_t own = labels[x];
+                if constexpr (Csr<Index, Weight>::weighted) {
+                    double sum = 0.0;
+                    for (int64_t p = r.begin; p < r.end; ++p) sum += labels[a.indices[p]] == own ? a.weight(p) : 0.0;
+                    within[x] = sum;
+                } else {
+                    int64_t count = 0;
+                    for (int64_t p = r.begin; p < r.end; ++p) count += labels[a.indices[p]] == own;
+                    within[x] = static_cast<double>(count);
+                }
+            }
+        });
+        for (int64_t x = 0; x < a.n; ++x) {
+            const int32_t j = labels[x];
+            inside[j] += within[x];
+            volume[j] += degrees[x];
+            size[j] += sizes[x];
+            ++members[j];
+        }
+    }
+
+    double kept(int32_t j) const { return objective.kept(inside[j], volume[j], size[j]); }
+
+    double value() const {
+        double sum = 0.0;
+        for (size_t j = 0; j < volume.size(); ++j) sum += 1.0 - kept(static_cast<int32_t>(j));
+        return sum;
+    }
+
+    // A cluster may not lose its last node, nor all of its volume.
+    bool may_leave(int32_t from, const Node& x) const {
+        return members[from] > 1 && volume[from] - x.degree > volume[from] * 1e-12;
+    }
+
+    // How far F falls when x leaves `from`, or enters `to`; weights are those of its edges (without the loop) to that cluster.
+    double leave(int32_t from, const Node& x, double to_own) const {
+        return objective.kept(inside[from] - 2 * to_own - x.loop, volume[from] - x.degree, size[from] - x.size) - kept(from);
+    }
+    double enter(int32_t to, const Node& x, double to_target) const {
+        return objective.kept(inside[to] + 2 * to_target + x.loop, volume[to] + x.degree, size[to] + x.size) - kept(to);
+    }
+
+    void move(int32_t from, int32_t to, const Node& x, double to_own, double to_target) {
+        inside[from] -= 2 * to_own + x.loop;
+        volume[from] -= x.degree;
+        size[from] -= x.size;
+        --members[from];
+        inside[to] += 2 * to_target + x.loop;
+        volume[to] += x.degree;
+        size[to] += x.size;
+        ++members[to];
+    }
+
+    // How far all sizes together would be outside of their bounds after a move, less how far they are now.
+    double strain(int32_t from, int32_t to, const Node& x) const {
+        return outside(from, size[from] - x.size) + outside(to, size[to] + x.size) - outside(from, size[from]) -
+               outside(to, size[to]);
+    }
+
+    double outside(int32_t j, double nodes) const { return objective.outside(nodes, due[j]); }
+
+    double outside() const {
+        double sum = 0.0;
+        for (size_t j = 0; j < size.size(); ++j) sum += outside(static_cast<int32_t>(j), size[j]);
+        return sum;
+    }
+
+    // How many nodes a cluster may have.
+    double most(int32_t j) const { return due[j] * objective.max_size; }
+    double least(int32_t j) const { return due[j] * objective.min_size; }
+
+    // An upper bound of how much closer to paying a move of a neighbour, over an edge of weight w, brings a move of a node in
+    // cluster `own`: gains rise by 2w/vol at each end that the neighbour's move touches.
+    double nearer(int32_t own, int32_t from, int32_t to, double w) const {
+        double risen = 0.0;
+        if (from == own) risen += 2 * w / volume[own];
+        if (to != own) risen += 2 * w / volume[to];
+        return risen;
+    }
+};
+
+}  // namespace corecut
