@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from corecut._files import GraphFileError, atomic_file
-from corecut.labels import align_labels, read_labels, write_labels
+from corecut.labels import LabelColumnError, align_labels, read_labels, write_labels
 
 LABELS = np.array([2, 0, 1, 1, 0], dtype=np.int32)
 IDS = {
@@ -49,7 +49,8 @@ def test_files_of_others(tmp_path, text, ids, labels):
 
 
 def test_order_and_strangers_do_not_matter():
-    labels = align_labels(np.array([9, 5, 70]), np.array([1, 2, 3]), np.array([5, 7, 9]), n_nodes=3, name="l")
+    with pytest.warns(UserWarning, match="l has labels for 1 nodes that the graph does not have, the first is 70"):
+        labels = align_labels(np.array([9, 5, 70]), np.array([1, 2, 3]), np.array([5, 7, 9]), n_nodes=3, name="l")
     assert labels.tolist() == [2, -1, 1]
     mixed = align_labels(np.array(["9", "5"], dtype=object), np.array([1, 2]), np.array([5, 7, 9]), n_nodes=3, name="l")
     assert mixed.tolist() == [2, -1, 1]
@@ -118,3 +119,48 @@ def test_leftovers_of_dead_writers_are_removed(tmp_path, name):
     (tmp_path / f".{name}.1.ab.partial").write_text("process 1 lives")
     write_labels(tmp_path / name, LABELS)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == [f".{name}.1.ab.partial", name]
+
+
+def test_missing_labels_are_no_cluster(tmp_path):
+    np.save(tmp_path / "l.npy", np.array([0.0, np.nan, 1.0]))
+    with pytest.raises(GraphFileError, match=r"l\.npy: label 1 is missing \(NaN\); write -1"):
+        read_labels(tmp_path / "l.npy")
+    np.save(tmp_path / "l.npy", np.array([0.0, -1.0, 10.0, 2.0]))
+    assert read_labels(tmp_path / "l.npy")[1].tolist() == [0, -1, 10, 2]
+    for gap in ("nan", "NaN", ""):
+        (tmp_path / "l.csv").write_text(f"# by hand\nnode,label\n1,red\n\n2,{gap}\n")
+        with pytest.raises(GraphFileError, match=r"l\.csv, line 5: the label is missing; write -1"):
+            read_labels(tmp_path / "l.csv")
+    (tmp_path / "l.csv").write_text('node,label\n1,red\nnan,"nan"\n')
+    assert read_labels(tmp_path / "l.csv")[1].tolist() == [1, 0]
+
+
+def test_missing_labels_in_parquet(tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table({"node": [1, 2], "label": pa.array([1.0, float("nan")])}), tmp_path / "l.parquet")
+    with pytest.raises(GraphFileError, match="row 1 has no value, but NaN"):
+        read_labels(tmp_path / "l.parquet")
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_a_short_line_is_named(tmp_path, end):
+    (tmp_path / "l.csv").write_text(f'node,label\n# a comment\n"a\nb",1\n\n2{end}')
+    with pytest.raises(GraphFileError, match=r"line 6 has 1 columns, the first line has 2"):
+        read_labels(tmp_path / "l.csv")
+
+
+def test_a_directory_is_no_labels_file(tmp_path):
+    with pytest.raises(IsADirectoryError, match="is a directory, not a labels file"):
+        read_labels(tmp_path)
+
+
+def test_columns_of_one_name(tmp_path):
+    (tmp_path / "l.csv").write_text("node,label,label\n1,5,7\n2,6,8\n")
+    with pytest.raises(LabelColumnError, match="any of the columns label, label; name one, or give its number"):
+        read_labels(tmp_path / "l.csv")
+    with pytest.raises(LabelColumnError, match=r"more than one column 'label'; give the number of one, from 0: \[1, 2\]"):
+        read_labels(tmp_path / "l.csv", column="label")
+    assert read_labels(tmp_path / "l.csv", column="2")[1].tolist() == [7, 8]
+    (tmp_path / "l.csv").write_text("node,node,label\n1,5,7\n2,6,8\n")
+    with pytest.raises(LabelColumnError, match="more than one column 'node' that may hold the ids"):
+        read_labels(tmp_path / "l.csv")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from corecut import _core, read_graph
+from corecut import read_graph
 from corecut._files import GraphFileError
 from corecut.readers.edgelist import EdgeListReader
 from corecut.readers.layout import EdgeOptions
@@ -75,21 +75,6 @@ def test_names_and_weights_as_networkx_reads_them(tmp_path_factory, edges, delim
     assert matrix_of(graph) == entries_of(expected)
     order = [name for u, v, _ in edges for name in (u, v)]
     assert list(graph.node_ids) == list(dict.fromkeys(order))
-
-
-LINES = st.lists(st.text(st.sampled_from("ab,# %\t\r"), max_size=8), max_size=8)
-
-
-@given(lines=LINES, delimiter=st.sampled_from(["", ",", "\t"]), ended=st.booleans())
-def test_tidied_lines_are_those_of_the_twin(lines, delimiter, ended):
-    text = "\n".join(lines) + ("\n" if ended else "")
-    blanks = " \t\r\v\f".replace(delimiter or " ", "" if delimiter else " ")
-    stripped = [line.strip(blanks) for line in text.split("\n")]
-    kept = [line for line in stripped if line and line[0] not in "#%"]
-    tidied, comments = _core.tidy_lines(text.encode(), delimiter, "#%")
-    expected = [line if delimiter else "\t".join(line.split()) for line in kept]
-    assert tidied.decode().split("\n")[:-1] == expected
-    assert comments == sum(bool(line) and line[0] in "#%" for line in stripped)
 
 
 @pytest.mark.parametrize("block_bytes", [16, 1 << 20])
@@ -215,3 +200,42 @@ def test_a_column_that_is_not_there(tmp_path):
         read_graph(path, columns=("a", "c"))
     with pytest.raises(FileNotFoundError, match="there is no file"):
         read_graph(tmp_path / "nothing.txt")
+
+
+@pytest.mark.parametrize("damage", [b"junk", b"\0" * 20, "header", "block", "cut"])
+def test_damaged_stream_of_bz2_behind_a_whole_one(tmp_path, damage):
+    first, second = bz2.compress(b"1 2\n2 3\n"), bytearray(bz2.compress(b"3 4\n4 5\n"))
+    path = tmp_path / "g.txt.bz2"
+    path.write_bytes(first + second)
+    assert read_graph(path).n_nodes == 5
+    if isinstance(damage, bytes):
+        second = bytearray(damage)
+    elif damage == "cut":
+        del second[-5:]
+    else:
+        second[1 if damage == "header" else 20] ^= 0xFF
+    path.write_bytes(first + second)
+    with pytest.raises(GraphFileError, match=r"the compressed data (are damaged|end early)"):
+        read_graph(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "cure"),
+    [
+        ("source,source,target\n1,2,3\n", None, (1, 2)),
+        ("source,target,weight,weight\n2,3,5,6\n", None, (0, 1, 3)),
+        ("a,b,a\n2,3,4\n", ("a", "b"), (0, 1)),
+    ],
+)
+def test_columns_of_one_name(tmp_path, text, columns, cure):
+    (tmp_path / "g.csv").write_text(text)
+    with pytest.raises(GraphFileError, match=r"more than one column is called .*--columns"):
+        read_graph(tmp_path / "g.csv", columns=columns, header=True)
+    assert read_graph(tmp_path / "g.csv", columns=cure, header=True).node_ids.tolist() == [2, 3]
+
+
+def test_columns_of_one_name_that_leave_no_choice(tmp_path):
+    (tmp_path / "g.csv").write_text("source,target,weight,weight\n2,3,5,6\n")
+    assert read_graph(tmp_path / "g.csv", weights=False).n_nodes == 2
+    (tmp_path / "g.csv").write_text("node,node,weight\n2,3,5\n")
+    assert read_graph(tmp_path / "g.csv").weights.tolist() == [5, 5]

@@ -255,3 +255,21 @@ def test_writers_refuse_to_replace_and_to_lose(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         write_graph(graph, tmp_path / "none" / "g.mtx")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g.mtx"]
+
+
+@pytest.mark.parametrize("ids", [np.array([4, 7, 4]), np.array(["x", "y", "x"])])
+def test_npz_with_an_id_for_two_nodes(tmp_path, ids):
+    path = tmp_path / "g.npz"
+    matrix = sp.csr_array(np.array([[0, 1, 1], [1, 0, 0], [1, 0, 0]]))
+    parts = {"indices": matrix.indices, "indptr": matrix.indptr, "data": matrix.data, "shape": matrix.shape}
+    np.savez(path, format=b"csr", node_ids=ids, **parts)
+    with pytest.raises(GraphFileError, match=f"the id {ids.tolist()[0]!r} in node_ids stands for more than one node"):
+        read_graph(path)
+
+
+def test_parquet_with_columns_of_one_name(tmp_path):
+    for names in (["source", "target", "weight", "weight"], ["a", "a"], ["source", "source", "target"]):
+        columns = [pa.array([1, 2])] * len(names)
+        pq.write_table(pa.Table.from_arrays(columns, names), tmp_path / "g.parquet")
+        with pytest.raises(GraphFileError, match="there is more than one column"):
+            read_graph(tmp_path / "g.parquet")

@@ -11,7 +11,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -21,6 +21,9 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "
 
 PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 """Endings of compressed files, and the names of what they are packed with."""
+
+# Letters that the names of temporary files have more than those of the files, at most.
+_ADDED_LETTERS = 48
 
 
 class GraphFileError(ValueError):
@@ -107,6 +110,43 @@ def require_free_space(folder: Path, needed: int, purpose: str) -> None:
         )
 
 
+def check_target(path: Path, *, make_folders: bool = False) -> None:
+    """Refuse a name under which nothing can be written, before any work is done."""
+    if str(path) == "-":
+        raise ValueError("cannot write to standard output (-); give the name of a file")
+    with naming(path), suppress(FileNotFoundError, NotADirectoryError):
+        path.stat()
+    folder = path.parent
+    if not folder.is_dir():
+        if make_folders:
+            return
+        raise FileNotFoundError(f"there is no folder {folder}")
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"cannot write {path}: the folder {folder} is read-only; choose another one")
+    longest = (os.pathconf(folder, "PC_NAME_MAX") if hasattr(os, "pathconf") else 255) - _ADDED_LETTERS
+    if len(os.fsencode(path.name)) > longest:
+        raise OSError(f"cannot write {path}: the name is too long; give one of at most {longest} letters")
+
+
+def is_same(one: Path, other: Path) -> bool:
+    """Whether two names mean the same file or directory, which need not exist."""
+    try:
+        return one.samefile(other)
+    except OSError:
+        return os.path.realpath(one) == os.path.realpath(other)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let the system's errors, which may speak of temporary files, name what the user wanted to write."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:  # a sentence of ours
+            raise
+        raise type(error)(f"cannot write {path}: {error.strerror or first_line(error)}") from error
+
+
 @contextmanager
 def packed_stream(path: Path, name: Path) -> Iterator[BinaryIO]:
     """Open `path` for writing, compressed as the ending of `name` says."""
@@ -152,18 +192,20 @@ def atomic_file(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
         # Where the disk knows no locks, the number of the process has to do.
         if not is_alive(int(stale.name.split(".")[-3])):
             remove_if_free(stale)
-    temporary, handle = _locked_file(path)
+    with naming(path):
+        temporary, handle = _locked_file(path)
     try:
-        yield temporary
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        if os.name == "nt":  # an open file cannot be renamed there
-            unlock(handle)
-            handle = -1
-        if overwrite:
-            temporary.replace(path)
-        else:
-            _rename_to_new(temporary, path)
+        with naming(path):
+            yield temporary
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())
+            if os.name == "nt":  # an open file cannot be renamed there
+                unlock(handle)
+                handle = -1
+            if overwrite:
+                temporary.replace(path)
+            else:
+                _rename_to_new(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
         if handle >= 0:
@@ -192,13 +234,16 @@ def _rename_to_new(temporary: Path, path: Path) -> None:
 
 
 @contextmanager
-def building_directory(path: Path) -> Iterator[Path]:
+def building_directory(path: Path, *, name: Path | None = None) -> Iterator[Path]:
     """Give a fresh directory beside `path`, removed in the end. One process at a time: a second one is refused.
 
     The caller renames it when it is complete. While the lock is held no other builder lives, so that whatever else is
-    called like a build of `path` was left by one that was killed, and is removed.
+    called like a build of `path` was left by one that was killed, and is removed. Messages call it `name`, if given.
     """
-    with exclusive(path.with_name(f".{path.name}.lock"), f"{path} is in use: another process is building this store"):
+    with ExitStack() as stack:
+        with naming(name or path):
+            lock = path.with_name(f".{path.name}.lock")
+            stack.enter_context(exclusive(lock, f"{path} is in use: another process is building this store"))
         for stale in _siblings(path, "", r"(\.[0-9a-f]{8})?\.partial"):
             shutil.rmtree(stale, ignore_errors=True)
         # A builder that was killed between two renamings left the store of before under another name.
@@ -208,7 +253,8 @@ def building_directory(path: Path) -> Iterator[Path]:
             else:
                 old.rename(path)
         folder = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
-        folder.mkdir(parents=True)
+        with naming(name or path):
+            folder.mkdir(parents=True)
         try:
             yield folder
         finally:

@@ -31,7 +31,7 @@ import numpy as np
 
 import corecut
 from corecut import _core
-from corecut._files import GraphFileError, building_directory, first_line, publish_directory
+from corecut._files import GraphFileError, building_directory, check_target, first_line, naming, publish_directory
 from corecut._typing import AnyArray, FloatArray, IntArray
 from corecut._validation import thread_count
 from corecut.graph import Graph
@@ -245,10 +245,11 @@ class StoreWriter:
     @contextmanager
     def create(cls, path: str | Path, *, overwrite: bool = False) -> Iterator[StoreWriter]:
         """Open a writer for a new store; the store appears when the block ends without an error."""
+        check_target(Path(path), make_folders=True)
         # A link stays one; what it points to is replaced.
         final = Path(os.path.realpath(path)) if Path(path).is_symlink() else Path(path)
         _refuse_existing(final, overwrite)
-        with building_directory(final) as folder:
+        with building_directory(final, name=Path(path)) as folder:
             writer = cls(folder)
             try:
                 yield writer
@@ -258,7 +259,8 @@ class StoreWriter:
                 raise RuntimeError("a store was closed before it was finished")
             # The name may have been taken meanwhile.
             _refuse_existing(final, overwrite)
-            publish_directory(folder, final)
+            with naming(Path(path)):
+                publish_directory(folder, final)
 
     def begin(self, n_nodes: int, index_type: np.dtype[np.generic], weighted: bool) -> None:
         """Prepare for n_nodes rows."""
@@ -375,7 +377,7 @@ class _ArrayFile:
 @contextmanager
 def scratch_store(target: Path) -> Iterator[Path]:
     """Give the name of a store beside `target` that is removed in the end, and by the next run if this one is killed."""
-    with building_directory(target.with_name(f".{target.name}.scratch")) as folder:
+    with building_directory(target.with_name(f".{target.name}.scratch"), name=target) as folder:
         yield folder / "graph.store"
 
 

@@ -46,7 +46,10 @@ class StoredFiles:
                 files = cls(folder)
                 return make(files)
             except (FileNotFoundError, NotADirectoryError):
-                if not lock.exists() or folder.exists() or time.monotonic() > end:
+                # Between the two renamings of a builder there is no directory of this name. The lock is looked at first: a
+                # builder that has ended since has left a directory.
+                building = lock.exists()
+                if not (building or folder.is_dir()) or time.monotonic() > end:
                     raise GraphFileError(f"{folder} is not a graph store: it has no graph.json") from None
                 time.sleep(0.001)
             except GraphFileError:

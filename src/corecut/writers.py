@@ -7,7 +7,6 @@ Each edge is written once; files appear whole or not at all.
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -17,14 +16,16 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from corecut import _core
-from corecut._files import PACKED, atomic_file, ending_of, packed_stream, require_arrow
+from corecut._files import PACKED, atomic_file, check_target, ending_of, packed_stream, require_arrow
 from corecut._typing import AnyArray, FloatArray, IntArray
+from corecut.advice import advise
 from corecut.graph import Graph, as_graph
 from corecut.node_ids import checked_ids, packed_names
 from corecut.store import GraphStore
 
 _BLOCK_ENTRIES = 1 << 22
 _STORES = ("", ".store")
+_EDGE_LISTS = (".csv", ".tsv", ".txt", ".edges", ".parquet")
 # Text ids that need no quotes. All others get them: numbers, which would be read as such, what could be taken for a comment or
 # a header, and what holds blanks or marks.
 _PLAIN = re.compile(r"[A-Za-z_\u0080-\U0010ffff][\w./:@+\u0080-\U0010ffff-]*")
@@ -42,7 +43,8 @@ def write_graph(graph: Any, path: str | Path, *, overwrite: bool = False) -> Non
     path
         Ends in .csv or .tsv (with a header), .txt or .edges (an edge list parted by tabs), .mtx (MatrixMarket), .graph or
         .metis (METIS), .npz (scipy) or .parquet; text may also be compressed (.gz, .bz2, .zst). With .store or no ending it
-        becomes a graph store. Edge lists hold no nodes without edges; MatrixMarket and METIS hold no ids.
+        becomes a graph store. Edge lists hold no nodes without edges, and a warning tells how many are left out;
+        MatrixMarket and METIS hold no ids.
     overwrite
         Replace a file or store of that name.
 
@@ -65,12 +67,17 @@ def write_graph(graph: Any, path: str | Path, *, overwrite: bool = False) -> Non
         GraphStore.write(graph, file, overwrite=overwrite)
         return
     if graph.node_ids is not None and ending in (".mtx", ".graph", ".metis"):
-        warnings.warn(
+        advise(
             f"{file} cannot hold the nodes' own ids: its nodes are numbered in the order of the graph's node_ids; to keep the "
-            "ids choose Parquet, CSV, npz or a store",
-            UserWarning,
-            stacklevel=2,
+            "ids choose Parquet, CSV, npz or a store"
         )
+    if ending in _EDGE_LISTS:
+        alone = int(np.count_nonzero(np.diff(graph.indptr) == 0))
+        if alone:
+            advise(
+                f"{file} cannot hold nodes without edges: {alone:,} of {graph.n_nodes:,} nodes are left out; to keep them "
+                "choose npz, MatrixMarket or a store"
+            )
     with atomic_file(file, overwrite=overwrite) as temporary:
         if ending == ".parquet":
             _write_parquet(graph, temporary)
@@ -85,14 +92,13 @@ def write_graph(graph: Any, path: str | Path, *, overwrite: bool = False) -> Non
 def check_graph_path(path: str | Path, *, overwrite: bool) -> Path:
     """Refuse a name that cannot be written to, before any work is done."""
     file = Path(path)
+    check_target(file)
     ending = ending_of(file)
     if ending not in (*_STORES, *_ENDINGS) or (ending in (*_STORES, ".npz", ".parquet") and file.suffix.lower() in PACKED):
         raise ValueError(
             f"cannot tell the format of {file}; end the name in {', '.join(sorted(_ENDINGS))}, or in .store or nothing "
             "for a graph store"
         )
-    if not file.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {file.parent}")
     if file.exists() and not overwrite:
         raise FileExistsError(f"{file} exists already; choose another name, or allow to overwrite it")
     return file

@@ -146,11 +146,6 @@ void bind_edge_text(nb::module_& m) {
         run(1, [&](Context& context) { lines = parse_number_lines(context, view_of(text)); });
         return std::make_tuple(to_numpy(std::move(lines.counts)), to_numpy(std::move(lines.values)), lines.bad);
     });
-    m.def("tidy_lines", [](nb::bytes text, const std::string& delimiter, const std::string& comments) {
-        Tidied tidied;
-        run(1, [&](Context& context) { tidied = tidy_lines(context, view_of(text), delimiter_of(delimiter), comments); });
-        return std::make_tuple(bytes_of(tidied.text), tidied.comments);
-    });
 }
 
 }  // namespace corecut

@@ -155,6 +155,7 @@ class Layout:
             weight = _third_column(data, where)
         if not options.weights:
             weight = None
+        _refuse_repeats(options.columns, names, (source, target, weight), where)
         whole = [row for row in data if len(row) == n_columns]
         if options.ids is None:
             _refuse_measurements([[row[source], row[target]] for row in whole], where)
@@ -284,6 +285,21 @@ def _columns(wanted: tuple[str | int, ...] | None, names: list[str], n_columns: 
     if len(set(found)) < len(found):
         raise GraphFileError(f"{file}: columns={wanted!r} name one column twice")
     return found[0], found[1], found[2] if len(found) > 2 else None
+
+
+def _refuse_repeats(
+    wanted: tuple[str | int, ...] | None, names: list[str], chosen: tuple[int, int, int | None], where: str
+) -> None:
+    """Refuse a column that was chosen by its name when another one has the same."""
+    for part, (position, known) in enumerate(zip(chosen, (SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES), strict=True)):
+        if position is None or not names or names.count(names[position]) == 1:
+            continue
+        by_name = names[position] in known if wanted is None else str(wanted[part]).lower() == names[position]
+        if by_name:
+            raise GraphFileError(
+                f"{where}: more than one column is called {shown(names[position])}; choose by numbers from 0, for example "
+                "columns=(0, 1) (--columns 0,1)"
+            )
 
 
 def _third_column(data: list[_Row], file: str) -> int | None:

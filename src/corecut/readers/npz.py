@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from corecut._files import GraphFileError, first_line
 from corecut._typing import AnyArray
-from corecut.node_ids import checked_ids, names_array
+from corecut.node_ids import checked_ids, first_repeat, names_array
 from corecut.readers.layout import SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES, EdgeOptions
 
 
@@ -46,6 +46,11 @@ def read_npz(path: Path, options: EdgeOptions | None = None) -> ArchivedMatrix |
                     if archive[name].dtype.kind not in "iu":
                         raise GraphFileError(f"{path}: its {name} are {archive[name].dtype}, not integers")
                 ids = _node_ids(archive)
+                twice = None if ids is None else first_repeat(ids)
+                if twice is not None:
+                    raise GraphFileError(
+                        f"{path}: the id {twice!r} in node_ids stands for more than one node; give each its own"
+                    )
                 file.seek(0)
                 return ArchivedMatrix(sp.load_npz(file), ids)
             return _edges(path, archive, options or EdgeOptions())

@@ -37,7 +37,7 @@ class ParquetReader:
         self.n_rows = int(self._file.metadata.num_rows)
         schema = self._file.schema_arrow
         self._columns = self._choose(schema.names)
-        for name in self._columns[:2]:
+        for name in self._columns:
             if schema.names.count(name) > 1:
                 raise GraphFileError(f"{path}: there is more than one column {name!r}; name them differently")
         types = [schema.field(name).type for name in self._columns[:2]]
@@ -129,7 +129,7 @@ class ParquetReader:
             require_edges([name.lower() for name in names], len(names), str(self.path))
             source = next((name for name in names if name.lower() in SOURCE_NAMES), names[0])
             others = [name for name in names if name != source]
-            target = next((name for name in others if name.lower() in TARGET_NAMES), others[0])
+            target = next((name for name in others if name.lower() in TARGET_NAMES), (others or names)[0])
             weight = [name for name in others if name.lower() in WEIGHT_NAMES and name != target]
             chosen = [source, target, *weight[:1]]
         return chosen if self.options.weights else chosen[:2]

@@ -129,6 +129,33 @@ class _Pipe:
         self.close()
 
 
+class _Bz2:
+    """The bytes of streams of bzip2, one behind another. Python's reader takes a damaged stream behind one for the end."""
+
+    def __init__(self, raw: Any) -> None:
+        self._raw = raw
+        self._unpacker = bz2.BZ2Decompressor()
+
+    def read(self, count: int) -> bytes:
+        while True:
+            packed = b""
+            if self._unpacker.eof:
+                packed = self._unpacker.unused_data or self._raw.read(_PIECE_BYTES)
+                if not packed:
+                    return b""
+                self._unpacker = bz2.BZ2Decompressor()
+            elif self._unpacker.needs_input:
+                packed = self._raw.read(_PIECE_BYTES)
+                if not packed:
+                    raise EOFError("the last stream has no end")
+            piece = self._unpacker.decompress(packed, count)
+            if piece:
+                return piece
+
+    def close(self) -> None:
+        """Nothing to close: the file belongs to the caller."""
+
+
 def unpacked(raw: Any) -> Any:
     """Return a stream of the decompressed bytes of a file object, or the object itself when it is not compressed."""
     if isinstance(raw, _Pipe):
@@ -140,7 +167,7 @@ def unpacked(raw: Any) -> Any:
     if packing == "gzip":
         return gzip.GzipFile(fileobj=raw)
     if packing == "bz2":
-        return bz2.BZ2File(raw)
+        return _Bz2(raw)
     return zstd_reader(raw) if packing else raw
 
 
