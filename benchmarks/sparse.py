@@ -7,16 +7,15 @@
 
 Real graphs are read from the folder that CORECUT_DATA names. Parts:
 
-    graphs      corecut as a user calls it, METIS, METIS followed by `refine_partition` (on the plain and on the regularised
-                cut), Leiden (modularity; the number of clusters is its own), coreset-sc with a coreset of 10 %, scikit-learn
-                on small problems.
+    graphs      corecut as a user calls it, METIS, METIS followed by `refine_partition`, Leiden (modularity; the number of
+                clusters is its own), coreset-sc with a coreset of 10 %, scikit-learn on small problems.
     --knn       neighbour graphs of real points as precomputed graphs, beside scikit-learn's spectral clustering.
     --dense     block model of 1000 nodes per cluster (p = 0.5, q = 0.001/k), coreset of 1 %, beside coreset-sc.
     --growth    time for planted graphs of growing size, and the exponent of its growth with the edges.
 
 Every run has a child process of its own. The graph comes in each method's own format before the clock starts: integer weights
 for METIS, an igraph graph for Leiden, unit self-loops for coreset-sc. Peak memory is what comes on top of that input. Cuts are
-means over the clusters: plain, and regularised by τ = the mean degree. Figures are medians over the seeds (peak memory: the
+means over the clusters. Figures are medians over the seeds (peak memory: the
 largest). The last lines hold the figures against the bounds that they are judged by. Needs the extra `bench`.
 """
 
@@ -40,13 +39,13 @@ from measure import Run, in_child, machine
 from peers import fit_coreset_sc, fit_scikit_learn, with_loops
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
-from verdicts import PLAIN, REGULARIZED, Row, judge
+from verdicts import PLAIN, Row, judge
 
 from corecut import CoresetSpectralClustering, Graph, conductance, make_sbm, normalized_cut, refine_partition
 
 # scikit-learn is asked where its k eigenvectors of length n are few; in the part of neighbour graphs always.
 FEASIBLE = 300_000
-TABLE = ("s", "peak MB", "ncut", "reg. ncut", "ARI", "NMI", "largest %", "median", "clusters")
+TABLE = ("s", "peak MB", "ncut", "ARI", "NMI", "largest %", "median", "clusters")
 
 
 @dataclass(frozen=True)
@@ -148,8 +147,7 @@ class Bench:
                 run = self.run(method, matrix, k, seed)
                 found.setdefault(method.name, []).append(_figures(graph, run, k, truth, own_k=method is LEIDEN))
                 if method is METIS and refined and not run.failed:
-                    for name, tau in ((PLAIN, 0.0), (REGULARIZED, 1.0)):
-                        found.setdefault(name, []).append(_figures(graph, _refine(graph, run, k, tau), k, truth))
+                    found.setdefault(PLAIN, []).append(_figures(graph, _refine(graph, run, k), k, truth))
                 if run.failed:
                     break
         rows = {name: Row(part, problem.name, k, name, runs) for name, runs in found.items()}
@@ -159,10 +157,10 @@ class Bench:
         return rows
 
 
-def _refine(graph: Graph, partition: Run, k: int, tau: float) -> Run:
+def _refine(graph: Graph, partition: Run, k: int) -> Run:
     """Refine a partition; time and memory are those of both steps."""
     labels = partition.result
-    run = in_child(lambda _: refine_partition(graph, labels, regularization=tau, n_clusters=k).labels)
+    run = in_child(lambda _: refine_partition(graph, labels, n_clusters=k).labels)
     seconds, peak = partition.seconds + run.seconds, max(partition.peak_mb, run.peak_mb)
     return Run(run.result, seconds, peak, run.failed)
 
@@ -182,7 +180,6 @@ def _figures(graph: Graph, run: Run, k: int, truth: Any, *, own_k: bool = False)
         "seconds": run.seconds,
         "peak_mb": run.peak_mb,
         "ncut": normalized_cut(graph, labels, n_clusters=sizes.size),
-        "regularized_ncut": normalized_cut(graph, labels, n_clusters=sizes.size, regularization=1.0),
         **score,
         "largest": float(sizes.max() / graph.n_nodes),
         "conductance_of_largest": float(conductance(graph, labels, n_clusters=sizes.size)[sizes.argmax()]),
