@@ -8,7 +8,9 @@ every partition that respects the groups, volumes, cuts and so the normalised cu
 a weighted kernel k-means problem with K = D_Q⁻¹QD_Q⁻¹ and W = D_Q.
 
 Groups grow by local moves of single nodes that raise the modularity, under a bound on a group's volume, so that there are far
-more groups than clusters; then the same on the quotient, until its size suits the number of clusters.
+more groups than clusters; then the same on the quotient, until its size suits the number of clusters. Moves are made in rounds
+(`_kernels/rounds.hpp`): blocks of rows propose them by the state in which the round began, and all that fit are made together,
+so that threads share all of the work and groups do not depend on their number.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ from corecut.graph import as_graph
 from corecut.objective import typical_volume
 from corecut.weighted import WeightedGraph
 
+# Passes of local moves for each level, and on levels of many entries: the next one goes on from there, over fewer.
+_PASSES, _PASSES_LARGE, _MANY_ENTRIES = 5, 3, 5_000_000
 # A level that does not take away at least this share of the nodes is the last one.
 _LEAST_SHRINKAGE = 0.05
 # A level with fewer groups per cluster than this is not made: a partition needs room.
@@ -105,7 +109,8 @@ def aggregate_graph(
     levels: list[Quotient] = []
     current = WeightedGraph(finest, counts)
     while current.n_nodes > enough and len(levels) < deepest:
-        groups = _core.group_nodes(current.graph.matrix, current.graph.degrees, cap, 5, thread_count(n_jobs))
+        passes = _PASSES if current.graph.n_entries <= _MANY_ENTRIES else _PASSES_LARGE
+        groups = _core.group_nodes(current.graph.matrix, current.graph.degrees, cap, passes, thread_count(n_jobs))
         count = int(groups.max()) + 1
         if count > (1 - _LEAST_SHRINKAGE) * current.n_nodes or count < min(wanted, _LEAST_GROUPS * k):
             break
