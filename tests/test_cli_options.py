@@ -38,6 +38,7 @@ CASES: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     ("cluster", "output"): (CLUSTER, ("-o", "other.npy")),
     ("cluster", "seed"): ((*CLUSTER, *CORESET, "--set", "refine=False"), ("--seed", 1)),
     ("cluster", "coreset_size"): ((*CLUSTER, "--set", "aggregate=False"), ("--coreset-size", 100)),
+    ("cluster", "effort"): (CLUSTER, ("--effort", 0.1)),
     ("cluster", "balance"): (CLUSTER, ("--balance", 0.1)),
     ("cluster", "min_size"): (CLUSTER, ("--min-size", 0.99)),
     ("cluster", "max_size"): (CLUSTER, ("--max-size", 1.01)),
@@ -156,7 +157,7 @@ def test_options_of_another_experiment_are_refused(run: Any, name: str, option: 
 def test_set_takes_what_no_option_says() -> None:
     parameters = set(CoresetSpectralClustering().get_params())
     own = {"n_clusters", "coreset_size", "random_state", "n_jobs", "symmetrize"}
-    own |= {"balance", "min_cluster_size", "max_cluster_size"}
+    own |= {"effort", "balance", "min_cluster_size", "max_cluster_size"}
     points = {"affinity", "n_neighbors", "gamma", "check"}
     assert set(words.SETTABLE) == parameters - own - points
     assert own <= words.OPTION_OF.keys()

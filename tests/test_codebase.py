@@ -53,6 +53,7 @@ ORDER = [
     "labelling",
     "refinement",
     "repair",
+    "polishing",
     "bisection",
     "metrics",
     "lloyd",

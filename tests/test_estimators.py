@@ -366,6 +366,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "eigen_solver": ("amg", "eigen_solver must be one of"),
     "assign_labels": ("discretize", "assign_labels must be one of"),
     "n_init": (0, "n_init must be at least 1"),
+    "effort": (0, "effort must be"),
     "max_iter": (0, "max_iter must be at least 1"),
     "tol": (-1.0, "tol must be"),
     "shift": (-1.0, "shift must be"),

@@ -41,6 +41,7 @@ CASES: dict[str, Case] = {
     "n_components": (GRAPH, {}, 4, 6),
     "assign_labels": (GRAPH, {"eigen_solver": "arpack", "refine": False}, "kmeans", "cluster_qr"),
     "n_init": (GRAPH, {"refine": False, "n_clusters": 12}, 1, 7),
+    "effort": (GRAPH, {"refine": True, "n_clusters": 12}, 0.1, 3.0),
     "max_iter": (GRAPH, {"n_init": 1}, 100, 1),
     "tol": (GRAPH, {"n_init": 1}, 0.0, 0.2),
     "candidates": (GRAPH, {"coreset_size": 30, "aggregate": False, "regularization": 0.0, "refine": False}, "touched", "all"),

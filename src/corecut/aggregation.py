@@ -22,7 +22,7 @@ import numpy as np
 
 from corecut import _core
 from corecut._typing import LabelArray
-from corecut._validation import check_count, check_real, check_weights, thread_count
+from corecut._validation import check_count, check_option, check_real, check_weights, thread_count
 from corecut.graph import as_graph
 from corecut.objective import typical_volume
 from corecut.weighted import WeightedGraph
@@ -59,6 +59,7 @@ def aggregate_graph(
     groups_per_cluster: float = 10.0,
     n_groups: int | None = None,
     sizes: Any = None,
+    equal_sizes: bool = False,
     max_levels: int = 10,
     n_jobs: int | None = None,
 ) -> list[Quotient]:
@@ -77,6 +78,9 @@ def aggregate_graph(
         Go on until there are at most this many; max(2000, 2 · groups_per_cluster · k) by default.
     sizes
         Number of original nodes that each node stands for, 1 by default.
+    equal_sizes
+        Bound the number of nodes of a group, n / (groups_per_cluster · k), instead of its volume: for clusters whose sizes are
+        bounded tightly, which large groups of thin nodes could not be put together to.
     max_levels
         At most this many levels.
     n_jobs
@@ -105,12 +109,15 @@ def aggregate_graph(
     enough = max(2000, int(2 * wanted)) if n_groups is None else check_count(n_groups, "n_groups")
     deepest = check_count(max_levels, "max_levels")
     counts = np.ones(finest.n_nodes) if sizes is None else check_weights(sizes, finest.n_nodes, name="sizes")
-    cap = typical_volume(finest.degrees, wanted) / wanted
+    equal = check_option(equal_sizes, "equal_sizes", (True, False))
+    cap = max(counts.sum() / wanted, counts.max()) if equal else typical_volume(finest.degrees, wanted) / wanted
     levels: list[Quotient] = []
     current = WeightedGraph(finest, counts)
     while current.n_nodes > enough and len(levels) < deepest:
         passes = _PASSES if current.graph.n_entries <= _MANY_ENTRIES else _PASSES_LARGE
-        groups = _core.group_nodes(current.graph.matrix, current.graph.degrees, cap, passes, thread_count(n_jobs))
+        # By sizes, the gain of a move is that of the constant Potts model: weight less what the sizes would lead one to expect.
+        masses = current.sizes if equal else current.graph.degrees
+        groups = _core.group_nodes(current.graph.matrix, masses, cap, passes, thread_count(n_jobs))
         count = int(groups.max()) + 1
         if count > (1 - _LEAST_SHRINKAGE) * current.n_nodes or count < min(wanted, _LEAST_GROUPS * k):
             break

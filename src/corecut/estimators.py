@@ -77,6 +77,9 @@ class CoresetSpectralClustering(GraphClusterer):
     n_init
         Number of draws, of which the one with the lowest objective is kept, and which are combined to a better one where
         they differ. "auto" makes up to 8, fewer where they are dear beside aggregation or agree, and 1 without refinement.
+    effort
+        Time to spend on a lower cut: 2 makes twice as many draws and combines them on all nodes, 0.25 makes a quarter. Where
+        `n_init` is given, it sets the number of draws.
     candidates
         Centres a node may be labelled by: those it has "touched", or "all" (the paper).
     refine
@@ -166,6 +169,7 @@ class CoresetSpectralClustering(GraphClusterer):
         n_components: int | None = None,
         assign_labels: AssignLabels = "kmeans",
         n_init: int | Literal["auto"] = "auto",
+        effort: float = 1.0,
         candidates: Candidates = "touched",
         refine: bool = True,
         balance: float | Literal["auto"] = "auto",
@@ -193,6 +197,7 @@ class CoresetSpectralClustering(GraphClusterer):
         self.n_components = n_components
         self.assign_labels = assign_labels
         self.n_init = n_init
+        self.effort = effort
         self.candidates = candidates
         self.refine = refine
         self.balance = balance

@@ -6,6 +6,7 @@ import ast
 import sys
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,10 +20,12 @@ from corecut.commands.options import GraphPath, Jobs, Reading, Seed, reading, sh
 from corecut.commands.screen import Screen, screen
 from corecut.commands.words import OPTION_OF, SETTABLE, in_options
 from corecut.labels import check_labels_path, write_labels
+from corecut.metrics import Balance
 
 # Parameters that have an option of their own, and its default.
 _DEFAULTS: dict[str, Any] = {
     "coreset_size": "auto",
+    "effort": 1.0,
     "balance": "auto",
     "min_cluster_size": None,
     "max_cluster_size": None,
@@ -87,6 +90,9 @@ def cluster(
         str,
         typer.Option(callback=lambda text: coreset_size_option(str(text)), help="Coreset nodes: a count, a fraction, or auto."),
     ] = "auto",
+    effort: Annotated[
+        float, typer.Option(help="Time to spend on a lower cut: 2 for about twice as much as usual, 0.25 for a quarter.")
+    ] = 1.0,
     balance: Annotated[
         str,
         typer.Option(
@@ -132,6 +138,7 @@ def cluster(
         max_size = 1.0 + imbalance  # type: ignore[assignment]
     parameters: dict[str, Any] = {
         "coreset_size": coreset_size,
+        "effort": effort,
         "balance": balance,
         "min_cluster_size": min_size,
         "max_cluster_size": max_size,
@@ -221,7 +228,7 @@ def summary_rows(
     order = np.sort(sizes)[::-1]
     settings = ", ".join(f"{name} {_short(value)}" for name, value in chosen_settings(model).items())
     some = ", ".join(f"{size:,}" for size in order[:3]) + (f" ... {order[-1]:,}" if order.size > 3 else "")
-    rows = [("settings", settings), ("clusters", f"{sizes.size:,}: {some} nodes")]
+    rows = [("settings", settings), ("clusters", f"{sizes.size:,}: {some} nodes"), ("sizes", str(Balance.of(sizes)))]
     rows.append(("normalised cut", f"{cuts.mean():.4f} (mean conductance; best {cuts.min():.4f}, worst {cuts.max():.4f})"))
     rows += [(f"  {name}", f"{seconds:,.3f} s") for name, seconds in times.items()]
     rows.append(("total", f"{sum(times.values()):,.3f} s"))
@@ -238,6 +245,7 @@ def summary_data(
         "normalized_cut": float(cuts.mean()),
         "conductances": cuts,
         "sizes": sizes,
+        "balance": asdict(Balance.of(sizes)),
         "seconds": times,
     }
 
