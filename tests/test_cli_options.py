@@ -157,7 +157,7 @@ def test_set_takes_what_no_option_says() -> None:
     parameters = set(CoresetSpectralClustering().get_params())
     own = {"n_clusters", "coreset_size", "random_state", "n_jobs", "symmetrize"}
     own |= {"balance", "min_cluster_size", "max_cluster_size"}
-    points = {"affinity", "n_neighbors", "gamma", "check"}
+    points = {"affinity", "n_neighbors", "neighbors", "gamma", "check"}
     assert set(words.SETTABLE) == parameters - own - points
     assert own <= words.OPTION_OF.keys()
 

@@ -56,6 +56,7 @@ ORDER = [
     "bisection",
     "metrics",
     "lloyd",
+    "neighbor_search",
     "neighbors",
     "confidence",
     "memory",

@@ -17,6 +17,7 @@ from corecut.graph import Check, Symmetrize
 from corecut.kernel import KernelView
 from corecut.labelling import Candidates, label_nodes
 from corecut.lloyd import coreset_kernel_kmeans, kernel_kmeans
+from corecut.neighbors import NeighborMethod
 from corecut.placement import place_isolated
 from corecut.sampling import Sampler
 from corecut.settings import Settings, coreset_size_for
@@ -28,7 +29,8 @@ class FastSpectralClustering(GraphClusterer):
 
     Parameters
     ----------
-    n_clusters, affinity, n_neighbors, gamma, n_components, assign_labels, symmetrize, check, random_state, n_jobs, verbose
+    n_clusters, affinity, n_neighbors, neighbors, gamma, n_components, assign_labels, symmetrize, check, random_state, n_jobs, \
+verbose
         As in :class:`CoresetSpectralClustering`.
     eigen_solver
         "power" (the published method: ⌈log₂k⌉ vectors), "subspace", "arpack" or "auto" (None is the same): "subspace" for
@@ -56,6 +58,7 @@ class FastSpectralClustering(GraphClusterer):
         *,
         affinity: Affinity = "auto",
         n_neighbors: int | Literal["auto"] = "auto",
+        neighbors: NeighborMethod = "auto",
         gamma: float = 1.0,
         eigen_solver: EigenSolver | None = "auto",
         n_components: int | None = None,
@@ -70,6 +73,7 @@ class FastSpectralClustering(GraphClusterer):
         self.n_clusters = n_clusters
         self.affinity = affinity
         self.n_neighbors = n_neighbors
+        self.neighbors = neighbors
         self.gamma = gamma
         self.eigen_solver = eigen_solver
         self.n_components = n_components
@@ -147,7 +151,7 @@ class KernelKMeans(GraphClusterer):
 
     Parameters
     ----------
-    n_clusters, affinity, n_neighbors, gamma, shift, sampler, symmetrize, check, random_state, n_jobs, verbose
+    n_clusters, affinity, n_neighbors, neighbors, gamma, shift, sampler, symmetrize, check, random_state, n_jobs, verbose
         As in :class:`CoresetSpectralClustering`. The cost falls in every step when the kernel is positive semi-definite,
         which shift=1 ensures.
     n_init, max_iter, tol
@@ -175,6 +179,7 @@ class KernelKMeans(GraphClusterer):
         *,
         affinity: Affinity = "auto",
         n_neighbors: int | Literal["auto"] = "auto",
+        neighbors: NeighborMethod = "auto",
         gamma: float = 1.0,
         shift: float | Literal["auto"] = "auto",
         sampler: Sampler = "rejection",
@@ -190,6 +195,7 @@ class KernelKMeans(GraphClusterer):
         self.n_clusters = n_clusters
         self.affinity = affinity
         self.n_neighbors = n_neighbors
+        self.neighbors = neighbors
         self.gamma = gamma
         self.shift = shift
         self.sampler = sampler
@@ -239,8 +245,8 @@ class CoresetKernelKMeans(GraphClusterer):
 
     Parameters
     ----------
-    n_clusters, affinity, n_neighbors, gamma, coreset_size, shift, seeding_factor, importance, candidates, symmetrize, check, \
-random_state, n_jobs, verbose
+    n_clusters, affinity, n_neighbors, neighbors, gamma, coreset_size, shift, seeding_factor, importance, candidates, \
+symmetrize, check, random_state, n_jobs, verbose
         As in :class:`CoresetSpectralClustering`.
     sampler
         "naive" by default, as the paper compares it.
@@ -270,6 +276,7 @@ shift_, timings_, n_features_in_
         *,
         affinity: Affinity = "auto",
         n_neighbors: int | Literal["auto"] = "auto",
+        neighbors: NeighborMethod = "auto",
         gamma: float = 1.0,
         coreset_size: float | Literal["auto"] = "auto",
         shift: float | Literal["auto"] = "auto",
@@ -289,6 +296,7 @@ shift_, timings_, n_features_in_
         self.n_clusters = n_clusters
         self.affinity = affinity
         self.n_neighbors = n_neighbors
+        self.neighbors = neighbors
         self.gamma = gamma
         self.coreset_size = coreset_size
         self.shift = shift

@@ -18,7 +18,7 @@ from corecut._validation import check_count, check_matrix_like, check_option, ch
 from corecut.advice import advise
 from corecut.confidence import partition_measures
 from corecut.graph import Check, Graph, NotSymmetricError, Symmetrize
-from corecut.neighbors import callable_graph, check_neighbors, neighbor_graph, rbf_graph
+from corecut.neighbors import NeighborMethod, callable_graph, check_neighbors, find_neighbors, neighbor_graph, rbf_graph
 
 Affinity = (
     Literal["auto", "precomputed", "precomputed_nearest_neighbors", "nearest_neighbors", "rbf"] | Callable[[Any, Any], float]
@@ -28,6 +28,7 @@ _NAMED = get_args(get_args(Affinity)[0])
 # Which affinities a parameter belongs to, and its default: what is set for another one would be ignored.
 _SHAPERS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "n_neighbors": ("auto", ("nearest_neighbors", "precomputed_nearest_neighbors")),
+    "neighbors": ("auto", ("nearest_neighbors",)),
     "gamma": (1.0, ("rbf",)),
     "symmetrize": (None, ("precomputed",)),
     "check": ("sample", ("precomputed",)),
@@ -40,6 +41,7 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     n_clusters: int
     affinity: Affinity
     n_neighbors: int | Literal["auto"]
+    neighbors: NeighborMethod
     gamma: float
     symmetrize: Symmetrize
     check: Check
@@ -62,6 +64,7 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 '"nearest_neighbors", "rbf", or a function of two points that returns their similarity'
             )
         check_neighbors(self.n_neighbors)
+        check_option(self.neighbors, "neighbors", get_args(NeighborMethod))
         check_real(self.gamma, "gamma", exclusive=True)
         check_option(self.symmetrize, "symmetrize", (None, "mean", "max", "min"))
         check_option(self.check, "check", get_args(Check))
@@ -90,9 +93,19 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             if affinity == "precomputed_nearest_neighbors":
                 return neighbor_graph(points, n_neighbors=self.n_neighbors, metric="precomputed", n_jobs=self.n_jobs)
             if affinity == "nearest_neighbors":
-                return neighbor_graph(points, n_neighbors=self.n_neighbors, n_jobs=self.n_jobs)
+                return self._neighbor_graph(points, stage)
             assert callable(affinity)
             return callable_graph(points, affinity, n_jobs=self.n_jobs)
+
+    def _neighbor_graph(self, points: Any, stage: Stages) -> Graph:
+        """Return the neighbour graph of points, and keep how well it was found."""
+        found = find_neighbors(
+            points, n_neighbors=self.n_neighbors, neighbors=self.neighbors, n_jobs=self.n_jobs, progress=stage.share
+        )
+        self.neighbors_, self.neighbor_recall_ = found.method, found.recall
+        if found.method == "approximate":
+            stage.say(f"of a sample of points {found.recall:.1%} of the neighbours were found")
+        return found.graph(self.n_jobs)
 
     def _tell_of_idle(self, X: Any, affinity: Any) -> None:
         """Tell the user of parameters that are set and belong to another affinity."""

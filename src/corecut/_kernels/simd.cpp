@@ -61,6 +61,65 @@ CORECUT_CLONES void offer_centres(const float* rows, const float* norms, const f
     }
 }
 
+CORECUT_CLONES int64_t take_below(const float* products, const float* terms, int64_t count, int32_t first, float limit,
+                                  float* bounds, int32_t* points, int64_t room, int32_t* held) {
+    int64_t done = 0;
+    int32_t here = *held;
+    while (done < count && here + kOffered <= room) {
+        const int64_t size = std::min(kOffered, count - done);
+        float values[kOffered];
+        int32_t below = 0;
+        if (size == kOffered) {  // a fixed length, which compilers unroll; nearly always nothing is below
+            for (int64_t i = 0; i < kOffered; ++i) values[i] = terms[done + i] + products[done + i];
+            for (int64_t i = 0; i < kOffered; ++i) below |= values[i] < limit;
+        } else {
+            for (int64_t i = 0; i < size; ++i) values[i] = terms[done + i] + products[done + i];
+            below = 1;
+        }
+        if (below) {
+            for (int64_t i = 0; i < size; ++i) {
+                bounds[here] = values[i];
+                points[here] = first + static_cast<int32_t>(done + i);
+                here += values[i] < limit;
+            }
+        }
+        done += size;
+    }
+    *held = here;
+    return done;
+}
+
+// Eight sums side by side, whatever the registers: all machines add in the same order.
+template <class Real>
+[[gnu::always_inline]] inline double distance_up_to(const Real* x, const Real* y, int64_t width, double enough) {
+    constexpr int64_t lanes = 8, stretch = 64;
+    double sums[lanes] = {};
+    double total = 0.0;
+    int64_t c = 0;
+    while (c + stretch <= width) {
+        for (const int64_t end = c + stretch; c < end; c += lanes)
+            for (int64_t t = 0; t < lanes; ++t) {
+                const double difference = static_cast<double>(x[c + t]) - static_cast<double>(y[c + t]);
+                sums[t] += difference * difference;
+            }
+        total = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+        if (total > enough) return total;
+    }
+    for (; c < width; ++c) {
+        const double difference = static_cast<double>(x[c]) - static_cast<double>(y[c]);
+        total += difference * difference;
+    }
+    return total;
+}
+
+CORECUT_CLONES double squared_distance(const float* x, const float* y, int64_t width, double enough) {
+    return distance_up_to(x, y, width, enough);
+}
+
+CORECUT_CLONES double squared_distance(const double* x, const double* y, int64_t width, double enough) {
+    return distance_up_to(x, y, width, enough);
+}
+
 // Values are compared as bits, and mismatches gathered by "or": loops that every compiler turns into vector code.
 CORECUT_CLONES bool all_ones(const float* values, int64_t count) {
     constexpr uint32_t one = std::bit_cast<uint32_t>(1.0f);
