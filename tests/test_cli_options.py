@@ -21,7 +21,8 @@ from corecut.cli import app
 from corecut.commands import words
 from corecut.commands.options import reading
 
-COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+GROUP: Any = typer.main.get_command(app)
+COMMANDS = {name: GROUP.get_command(None, name) for name in GROUP.list_commands(None)}
 # How files are read is the readers' business, and tested with them.
 READING = set(inspect.signature(reading).parameters)
 # By promise nothing but time and memory depend on these.

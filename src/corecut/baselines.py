@@ -11,7 +11,7 @@ from corecut._random import as_generator
 from corecut._typing import RandomState
 from corecut._validation import check_count, check_n_clusters, check_option, check_real
 from corecut.advice import advise
-from corecut.clusterer import Affinity, GraphClusterer, check_components
+from corecut.clusterer import Affinity, check_components
 from corecut.coreset import Importance, build_coreset
 from corecut.graph import Check, Symmetrize
 from corecut.kernel import KernelView
@@ -20,11 +20,12 @@ from corecut.lloyd import coreset_kernel_kmeans, kernel_kmeans
 from corecut.neighbors import NeighborMethod
 from corecut.placement import place_isolated
 from corecut.sampling import Sampler
+from corecut.scikit_learn import ScikitLearnClusterer
 from corecut.settings import Settings, coreset_size_for
 from corecut.spectral import AssignLabels, EigenSolver, choose_solver, round_embedding, spectral_embedding
 
 
-class FastSpectralClustering(GraphClusterer):
+class FastSpectralClustering(ScikitLearnClusterer):
     """Spectral clustering of a whole graph, fast (Macgregor 2023) or exact: the baseline without a coreset.
 
     Parameters
@@ -146,7 +147,7 @@ def check_shift(shift: Any) -> None:
         check_real(shift, "shift")
 
 
-class KernelKMeans(GraphClusterer):
+class KernelKMeans(ScikitLearnClusterer):
     """Weighted kernel k-means with a graph's normalised-cut kernel: Lloyd's algorithm in kernel space (Dhillon et al. 2004).
 
     Parameters
@@ -240,7 +241,7 @@ class KernelKMeans(GraphClusterer):
         check_descent(self.n_init, self.max_iter, self.tol)
 
 
-class CoresetKernelKMeans(GraphClusterer):
+class CoresetKernelKMeans(ScikitLearnClusterer):
     """Kernel k-means on a coreset, then labels for every node (Jiang et al. 2022): what the paper compares with.
 
     Parameters

@@ -1,15 +1,17 @@
-"""What all estimators share: parameters checked first, how `X` becomes a graph, and what is reported of the result."""
+"""What all estimators share: parameters checked first, how `X` becomes a graph, and what is reported of the result.
+
+Nothing here needs scikit-learn but points: the command line clusters graphs without loading it. `scikit_learn` makes
+scikit-learn's estimators of these classes.
+"""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from corecut._progress import Stages
 from corecut._random import check_random_state
@@ -35,9 +37,10 @@ _SHAPERS: dict[str, tuple[Any, tuple[str, ...]]] = {
 }
 
 
-class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class GraphClusterer:
     """What the estimators share: parameters checked first, how `X` becomes a graph, what is reported of the result."""
 
+    labels_: LabelArray
     n_clusters: int
     affinity: Affinity
     n_neighbors: int | Literal["auto"]
@@ -49,11 +52,15 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     n_jobs: int | None
     verbose: int
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.affinity in ("precomputed", "precomputed_nearest_neighbors")
-        return tags
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name.
+
+        Parameters
+        ----------
+        deep
+            Ignored, because no parameter is an estimator; here for scikit-learn's conventions.
+        """
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def check_parameters(self) -> None:
         """Refuse parameters that no input could make right; `fit` does so before it looks at `X`."""
@@ -73,6 +80,10 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(self.verbose, bool | np.bool_):
             check_count(self.verbose, "verbose", minimum=0)
 
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Cluster a graph or points."""
+        raise NotImplementedError
+
     def _graph(self, X: Any, stage: Stages) -> Graph:
         """Return the graph that `X` is, or the neighbour graph of the points that it holds."""
         with stage("graph"):
@@ -87,7 +98,7 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 return graph
             if isinstance(X, Graph):
                 raise ValueError(f'X is a Graph, which affinity={affinity!r} does not take: use "auto" or "precomputed"')
-            points = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_min_samples=2)
+            points = self._checked_points(X)
             if affinity == "rbf":
                 return rbf_graph(points, gamma=self.gamma, n_jobs=self.n_jobs)
             if affinity == "precomputed_nearest_neighbors":
@@ -96,6 +107,12 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 return self._neighbor_graph(points, stage)
             assert callable(affinity)
             return callable_graph(points, affinity, n_jobs=self.n_jobs)
+
+    def _checked_points(self, X: Any) -> Any:
+        """Return points as an array or a CSR matrix of finite numbers; scikit-learn words what is wrong with them."""
+        from sklearn.utils.validation import validate_data
+
+        return validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_min_samples=2)
 
     def _neighbor_graph(self, points: Any, stage: Stages) -> Graph:
         """Return the neighbour graph of points, and keep how well it was found."""
@@ -151,7 +168,10 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def _measure(self) -> None:
         """Take the measures that are due."""
-        check_is_fitted(self)
+        if not hasattr(self, "labels_"):
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError(f"this {type(self).__name__} has no clusters to measure yet: call fit first")
         if self._to_measure is not None:
             graph, labels, k, n_jobs = self._to_measure
             self._conductances, self._margins = partition_measures(graph, labels, k, n_jobs=n_jobs)
@@ -178,12 +198,13 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         # A pickled model holds its measures, not the graph they are taken on.
         if getattr(self, "_to_measure", None) is not None:
             self._measure()
-        return dict(super().__getstate__())
+        state: Any = super().__getstate__()
+        return dict(state)
 
     def fit_predict(self, X: Any, y: Any = None) -> LabelArray:
         """Cluster `X` and return the labels; see :meth:`fit`."""
-        labels: LabelArray = self.fit(X, y).labels_
-        return labels
+        self.fit(X, y)
+        return self.labels_
 
 
 def check_components(n_clusters: int, n_components: int | None, *, solver: str | None, assign_labels: str) -> None:

@@ -1,7 +1,8 @@
-"""Coreset spectral clustering as a scikit-learn estimator: a thin adapter over `pipeline`. No numerics here.
+"""Coreset spectral clustering as an estimator: a thin adapter over `pipeline`. No numerics here.
 
 It takes points or graphs (`affinity`), keeps scikit-learn's names for what scikit-learn has, and gives identical labels for
-any `n_jobs`.
+any `n_jobs`. This class is the command line's, which clusters graphs without loading scikit-learn; the public one of the same
+name in `scikit_learn` adds what scikit-learn expects of its estimators.
 """
 
 from __future__ import annotations
