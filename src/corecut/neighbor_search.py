@@ -293,11 +293,15 @@ class _Search:
         squares = np.empty((len(which), self.k))
         limits = np.full(len(which), np.inf, np.float32)
         terms = self.screen.norms.astype(np.float32)
+        panels = self._panels() if self.screen.rows.shape[1] <= _FEW_FEATURES else None
         due, keep = np.arange(len(which)), self.keep
 
         def task(block: Any) -> tuple[Numbers, FloatArray, BoolArray]:
-            rows = -2.0 * self.asked.rows[which[block]]
+            rows = np.float32(-2.0) * self.asked.rows[which[block]]
             lists = _Lists(len(block), keep, limits[block])
+            if panels is not None:
+                _core.offer_panels(rows, *panels, *lists.arrays)
+                return self._choose(lists, which[block], None)
             products = np.empty((len(block), min(_POINTS, len(terms))), np.float32)
             for begin in range(0, len(terms), _POINTS):
                 part = slice(begin, begin + _POINTS)
@@ -319,6 +323,15 @@ class _Search:
             limits[due] = np.nextafter(np.nextafter(bounds, np.float32(np.inf)), np.float32(np.inf))
             keep = min(4 * keep, max(len(terms), _core.SHORTEST_LIST))
         return indices, squares
+
+    def _panels(self) -> tuple[Rows, Rows]:
+        """Return the points in panels of a fixed number, stored by coordinate, and their terms; the last panel is filled up."""
+        n, width = self.screen.rows.shape
+        size = _core.SHORTEST_LIST
+        rows = np.zeros((-(-n // size) * size, width), np.float32)
+        terms = np.full(len(rows), np.inf, np.float32)
+        rows[:n], terms[:n] = self.screen.rows, self.screen.norms
+        return np.ascontiguousarray(rows.reshape(-1, size, width).transpose(0, 2, 1)), terms.reshape(-1, size)
 
     def _choose(self, lists: _Lists, which: Any, rows: Numbers | None) -> tuple[Numbers, FloatArray, BoolArray]:
         """Return the nearest points of the short lists, their squared distances, and whether there can be no others."""

@@ -58,6 +58,40 @@ inline void offer_points(const float* products, const float* terms, int64_t coun
     }
 }
 
+// Offer all points to all queries, where rows are so short that their products are quicker made here than by a library. Points
+// come in panels of kOffered, stored by coordinate; the last one is filled up with points of infinite terms.
+inline void offer_panels(const float* queries, int64_t width, const float* panels, const float* terms, int64_t count,
+                         const Shortlists& lists) {
+    const int64_t at_once = std::max<int64_t>(1, (int64_t{1} << 16) / (width * kOffered));  // panels that stay in the cache
+    std::vector<std::pair<float, int32_t>> scratch;
+    float values[kTogether][kOffered];
+    for (int64_t begin = 0; begin < count; begin += at_once) {
+        const int64_t end = std::min(count, begin + at_once);
+        for (int64_t query = 0; query < lists.queries; query += kTogether) {
+            const int64_t here = std::min(kTogether, lists.queries - query);
+            const float* rows[kTogether];
+            float limits[kTogether];
+            bool below[kTogether];
+            for (int64_t t = 0; t < kTogether; ++t) {
+                rows[t] = queries + (query + std::min(t, here - 1)) * width;  // of the last few, one stands in for the missing
+                limits[t] = lists.limits[query + std::min(t, here - 1)];
+            }
+            for (int64_t panel = begin; panel < end; ++panel) {
+                panel_bounds(rows, width, panels + panel * width * kOffered, terms + panel * kOffered, limits, values, below);
+                for (int64_t t = 0; t < here; ++t) {
+                    if (!below[t]) continue;
+                    const int64_t place = query + t;
+                    if (lists.counts[place] + kOffered > lists.room()) shorten(lists, place, scratch);
+                    limits[t] = lists.limits[place];
+                    append_below(values[t], kOffered, static_cast<int32_t>(panel * kOffered), limits[t],
+                                 lists.bounds + place * lists.room(), lists.points + place * lists.room(),
+                                 lists.counts + place);
+                }
+            }
+        }
+    }
+}
+
 // The `k` nearest of each query's shortlist by exact squared distances, nearest first and of equal ones the lowest point.
 // A pair's bound plus the query's term, in units of `unit`, is at most its squared distance, so that a query is done as soon
 // as the next bound is above its k-th distance. `certain` says whether that also holds for all that was turned away.

@@ -61,6 +61,36 @@ CORECUT_CLONES void offer_centres(const float* rows, const float* norms, const f
     }
 }
 
+void append_below(const float* values, int64_t count, int32_t first, float limit, float* bounds, int32_t* points,
+                  int32_t* held) {
+    int32_t here = *held;
+    for (int64_t i = 0; i < count; ++i) {  // without branches: which ones are below cannot be foreseen
+        bounds[here] = values[i];
+        points[here] = first + static_cast<int32_t>(i);
+        here += values[i] < limit;
+    }
+    *held = here;
+}
+
+CORECUT_CLONES void panel_bounds(const float* const* queries, int64_t width, const float* panel, const float* terms,
+                                 const float* limits, float (*values)[kOffered], bool* below) {
+    constexpr int64_t parts = kOffered / kLanes;
+    Lanes sums[kTogether][parts];
+    for (int64_t t = 0; t < kTogether; ++t) std::memcpy(sums[t], terms, sizeof sums[t]);
+    for (int64_t c = 0; c < width; ++c) {
+        Lanes points[parts];
+        std::memcpy(points, panel + c * kOffered, sizeof points);
+        for (int64_t t = 0; t < kTogether; ++t)
+            for (int64_t part = 0; part < parts; ++part) sums[t][part] += queries[t][c] * points[part];
+    }
+    std::memcpy(values, sums, sizeof sums);
+    for (int64_t t = 0; t < kTogether; ++t) {
+        int32_t any = 0;
+        for (int64_t i = 0; i < kOffered; ++i) any |= values[t][i] < limits[t];
+        below[t] = any != 0;
+    }
+}
+
 CORECUT_CLONES int64_t take_below(const float* products, const float* terms, int64_t count, int32_t first, float limit,
                                   float* bounds, int32_t* points, int64_t room, int32_t* held) {
     int64_t done = 0;
@@ -76,13 +106,7 @@ CORECUT_CLONES int64_t take_below(const float* products, const float* terms, int
             for (int64_t i = 0; i < size; ++i) values[i] = terms[done + i] + products[done + i];
             below = 1;
         }
-        if (below) {
-            for (int64_t i = 0; i < size; ++i) {
-                bounds[here] = values[i];
-                points[here] = first + static_cast<int32_t>(done + i);
-                here += values[i] < limit;
-            }
-        }
+        if (below) append_below(values, size, first + static_cast<int32_t>(done), limit, bounds, points, &here);
         done += size;
     }
     *held = here;
