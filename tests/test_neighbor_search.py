@@ -38,11 +38,14 @@ HARD = {
 }
 
 
-@pytest.fixture(params=["products", "directions", "trees"])
+@pytest.fixture(params=["products", "groups", "directions", "trees"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Make a search take one of its ways, whatever the size of the problem."""
     monkeypatch.setattr(neighbor_search, "_TREE_POINTS", 2 if request.param == "trees" else 10**9)
     monkeypatch.setattr(neighbor_search, "TREE_FEATURES", 100)
+    monkeypatch.setattr(neighbor_search, "_GROUP", 32 if request.param == "groups" else 10**9)
+    if request.param == "groups":
+        monkeypatch.setattr(neighbor_search, "_FEW_FEATURES", 100)
     if request.param == "directions":
         monkeypatch.setattr(neighbor_search, "_PLANNED", 0.0)
         monkeypatch.setattr(neighbor_search, "_FEW_FEATURES", 3)
@@ -159,6 +162,12 @@ def test_kernels_refuse_what_does_not_fit() -> None:
     ):
         with pytest.raises(ValueError, match=words):
             _core.offer_points(*changed, *lists.arrays)
+    rows, panels, terms = np.zeros((4, 3), np.float32), np.zeros((2, 3, 32), np.float32), np.zeros((2, 32), np.float32)
+    for first, wrong in ((0, (rows[:3], panels, terms)), (0, (rows[:, :2], panels, terms)), (0, (rows, panels, terms[:1]))):
+        with pytest.raises(ValueError, match="the same numbers of coordinates and of points"):
+            _core.offer_panels(*(np.ascontiguousarray(array) for array in wrong), first, *lists.arrays)
+    with pytest.raises(ValueError, match="fewer than 2³¹ points"):
+        _core.offer_panels(rows, panels, terms, 2**27, *lists.arrays)
     X = np.zeros((9, 2))
 
     def choose(points: np.ndarray, queries: np.ndarray) -> None:

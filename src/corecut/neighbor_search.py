@@ -57,6 +57,8 @@ _PLANNED = 4e9
 # Points in a cell, most cells, sample points for each centre; the share of all points that cells are thought to spare a query
 # from when a plan is made; and the recall aimed at.
 _IN_CELL, _MOST_CELLS, _PER_CENTRE, _SHARE, _AIM = 200, 16_384, 40, 0.05, 0.995
+# Points that are asked for together, a whole number of panels.
+_GROUP = 256
 # Points on the longest list of a plan.
 _LONGEST = 4096
 
@@ -251,8 +253,62 @@ class _Search:
         """Return the neighbours of every query."""
         if self.map.directions is not None:
             self._plan(*self._sample(0), share=1.0)
-        indices, squares = self._certain(np.arange(len(self.queries)), self.progress)
+        if self.own is not None and self.screen.rows.shape[1] <= _FEW_FEATURES and len(self.points) > 2 * _GROUP:
+            indices, squares = self._by_groups()
+        else:
+            indices, squares = self._certain(np.arange(len(self.queries)), self.progress)
         return Neighbors(indices, np.sqrt(squares), "exact", 1.0)
+
+    def _by_groups(self) -> tuple[Numbers, FloatArray]:
+        """Return the neighbours of all points, and squared distances, asking groups of points that are near each other.
+
+        Such a group has most of its neighbours among itself. Their distances are bounds of the true ones from above, beyond
+        which most bounds of other points lie, and most groups altogether: ‖x - y‖ ≥ ‖z(x) - c‖ - r for every point y of a group
+        around c with radius r.
+        """
+        order = _grouped(self.screen.rows)
+        screen = self.screen.taken(order)
+        panels, terms = _panels(screen)
+        n, each = len(order), _GROUP // _core.SHORTEST_LIST
+        begins = np.arange(0, n, _GROUP)
+        sizes = np.minimum(_GROUP, n - begins)
+        centres = np.add.reduceat(screen.rows.astype(np.float64), begins, axis=0) / sizes[:, None]
+        group_of = np.repeat(np.arange(len(begins)), sizes)
+        radii = np.maximum.reduceat(np.linalg.norm(screen.rows - centres[group_of], axis=1), begins)
+        spread = float(np.linalg.norm(screen.rows, axis=1).max())
+
+        def task(group: int) -> tuple[Numbers, FloatArray, BoolArray]:
+            part = slice(int(begins[group]), int(begins[group] + sizes[group]))
+            which = order[part]
+            rows = np.float32(-2.0) * screen.rows[part]
+            first = slice(group * each, (group + 1) * each)
+            lists = _Lists(len(which), self.keep)
+            _core.offer_panels(rows, panels[first], terms[first], group * each, *lists.arrays)
+            _, squares, _ = self._choose(lists, which, order)
+            lists = _Lists(len(which), self.keep, self._limits(squares[:, -1], which))
+            reach = np.sqrt(squares[:, -1:]) / self.map.unit + radii + 1e-5 * spread
+            near = np.any(np.linalg.norm(screen.rows[part, None] - centres, axis=2) <= reach, axis=0)
+            for begin, end in _runs(near):
+                some = slice(begin * each, end * each)
+                _core.offer_panels(rows, panels[some], terms[some], begin * each, *lists.arrays)
+            return self._choose(lists, which, order)
+
+        indices, squares = np.empty((n, self.k), np.int32), np.empty((n, self.k))
+        again = []
+        for group, (numbers, distances, certain) in _side_by_side(task, list(range(len(begins))), self.threads, self.progress):
+            which = order[begins[group] : begins[group] + sizes[group]]
+            indices[which], squares[which] = numbers, distances
+            again.append(which[~certain])
+        due = np.concatenate(again)
+        if due.size:
+            indices[due], squares[due] = self._certain(due)
+        return indices, squares
+
+    def _limits(self, squares: FloatArray, which: Any) -> Rows:
+        """Return limits that turn away what is beyond distances found so far: those are not below the true ones."""
+        limits = (squares / self.map.unit**2 - self.asked.norms[which]).astype(np.float32)
+        above: Rows = np.nextafter(np.nextafter(limits, np.float32(np.inf)), np.float32(np.inf))
+        return above
 
     def approximate(self) -> Neighbors:
         """Return the neighbours of every query among the points of the cells that are nearest to it."""
@@ -293,14 +349,14 @@ class _Search:
         squares = np.empty((len(which), self.k))
         limits = np.full(len(which), np.inf, np.float32)
         terms = self.screen.norms.astype(np.float32)
-        panels = self._panels() if self.screen.rows.shape[1] <= _FEW_FEATURES else None
+        panels = _panels(self.screen) if self.screen.rows.shape[1] <= _FEW_FEATURES else None
         due, keep = np.arange(len(which)), self.keep
 
         def task(block: Any) -> tuple[Numbers, FloatArray, BoolArray]:
             rows = np.float32(-2.0) * self.asked.rows[which[block]]
             lists = _Lists(len(block), keep, limits[block])
             if panels is not None:
-                _core.offer_panels(rows, *panels, *lists.arrays)
+                _core.offer_panels(rows, panels[0], panels[1], 0, *lists.arrays)
                 return self._choose(lists, which[block], None)
             products = np.empty((len(block), min(_POINTS, len(terms))), np.float32)
             for begin in range(0, len(terms), _POINTS):
@@ -318,20 +374,9 @@ class _Search:
                 indices[block], squares[block] = numbers, distances
                 again.append(block[~certain])
             due = np.concatenate(again)
-            # Distances found so far are not below the true ones: what lies beyond them is of no interest any more.
-            bounds = (squares[due, -1] / self.map.unit**2 - self.asked.norms[which[due]]).astype(np.float32)
-            limits[due] = np.nextafter(np.nextafter(bounds, np.float32(np.inf)), np.float32(np.inf))
+            limits[due] = self._limits(squares[due, -1], which[due])
             keep = min(4 * keep, max(len(terms), _core.SHORTEST_LIST))
         return indices, squares
-
-    def _panels(self) -> tuple[Rows, Rows]:
-        """Return the points in panels of a fixed number, stored by coordinate, and their terms; the last panel is filled up."""
-        n, width = self.screen.rows.shape
-        size = _core.SHORTEST_LIST
-        rows = np.zeros((-(-n // size) * size, width), np.float32)
-        terms = np.full(len(rows), np.inf, np.float32)
-        rows[:n], terms[:n] = self.screen.rows, self.screen.norms
-        return np.ascontiguousarray(rows.reshape(-1, size, width).transpose(0, 2, 1)), terms.reshape(-1, size)
 
     def _choose(self, lists: _Lists, which: Any, rows: Numbers | None) -> tuple[Numbers, FloatArray, BoolArray]:
         """Return the nearest points of the short lists, their squared distances, and whether there can be no others."""
@@ -449,6 +494,32 @@ def _largest(points: AnyArray, queries: AnyArray | None) -> float:
     return max(float(bound) for bound in extremes)
 
 
+def _panels(screen: _Screen) -> tuple[Rows, Rows]:
+    """Return points in panels of a fixed number, stored by coordinate, and their terms; the last panel is filled up."""
+    n, width = screen.rows.shape
+    size = _core.SHORTEST_LIST
+    rows = np.zeros((-(-n // size) * size, width), np.float32)
+    terms = np.full(len(rows), np.inf, np.float32)
+    rows[:n], terms[:n] = screen.rows, screen.norms
+    return np.ascontiguousarray(rows.reshape(-1, size, width).transpose(0, 2, 1)), terms.reshape(-1, size)
+
+
+def _grouped(rows: Rows) -> Numbers:
+    """Return an order of the rows in which every `_GROUP` of them are near each other: halved where they vary most."""
+    done, parts = [], [np.arange(len(rows), dtype=np.int32)]
+    while parts:
+        part = parts.pop()
+        if part.size <= _GROUP:
+            done.append(part)
+            continue
+        half = -(-part.size // (2 * _GROUP)) * _GROUP
+        along = rows[part, np.argmax(rows[part].var(axis=0))]
+        order = np.argsort(along, kind="stable")
+        # The second half lies below on the pile: the first one is done first.
+        parts += [part[order[half:]], part[order[:half]]]
+    return np.concatenate(done)
+
+
 def _met(screen: _Screen, asked: _Screen, squares: FloatArray) -> FloatArray:
     """Return how many points have bounds up to a squared distance, for every query."""
     counts = np.zeros(len(squares))
@@ -491,6 +562,12 @@ def _from_trees(points: AnyArray, queries: AnyArray | None, n_neighbors: int, th
             numbers, found = np.take_along_axis(numbers, others, 1), np.take_along_axis(found, others, 1)
         indices[due], squares[due] = numbers, found
     return Neighbors(indices, np.sqrt(squares), "trees", 1.0)
+
+
+def _runs(chosen: BoolArray) -> list[tuple[int, int]]:
+    """Return the borders of the stretches that are chosen."""
+    edges = np.flatnonzero(np.diff(chosen, prepend=False, append=False))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
 def _side_by_side(

@@ -58,10 +58,10 @@ inline void offer_points(const float* products, const float* terms, int64_t coun
     }
 }
 
-// Offer all points to all queries, where rows are so short that their products are quicker made here than by a library. Points
-// come in panels of kOffered, stored by coordinate; the last one is filled up with points of infinite terms.
+// Offer points to all queries, where rows are so short that their products are quicker made here than by a library. Points come
+// in panels of kOffered, stored by coordinate, from the panel `first` on; what fills up the last one has infinite terms.
 inline void offer_panels(const float* queries, int64_t width, const float* panels, const float* terms, int64_t count,
-                         const Shortlists& lists) {
+                         int64_t first, const Shortlists& lists) {
     const int64_t at_once = std::max<int64_t>(1, (int64_t{1} << 16) / (width * kOffered));  // panels that stay in the cache
     std::vector<std::pair<float, int32_t>> scratch;
     float values[kTogether][kOffered];
@@ -83,7 +83,7 @@ inline void offer_panels(const float* queries, int64_t width, const float* panel
                     const int64_t place = query + t;
                     if (lists.counts[place] + kOffered > lists.room()) shorten(lists, place, scratch);
                     limits[t] = lists.limits[place];
-                    append_below(values[t], kOffered, static_cast<int32_t>(panel * kOffered), limits[t],
+                    append_below(values[t], kOffered, static_cast<int32_t>((first + panel) * kOffered), limits[t],
                                  lists.bounds + place * lists.room(), lists.points + place * lists.room(),
                                  lists.counts + place);
                 }

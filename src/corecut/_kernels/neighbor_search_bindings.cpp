@@ -92,19 +92,20 @@ void bind_neighbor_search(nb::module_& m) {
     m.def(
         "offer_panels",
         [](Table<float> queries, nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu> panels, Table<float> terms,
-           MutableTable<float> bounds, MutableTable<int32_t> points, InOut<int32_t> counts, InOut<float> limits) {
+           int64_t first, MutableTable<float> bounds, MutableTable<int32_t> points, InOut<int32_t> counts, InOut<float> limits) {
             const Shortlists lists = shortlists(bounds, points, counts, limits);
             const int64_t count = static_cast<int64_t>(panels.shape(0)), width = static_cast<int64_t>(queries.shape(1));
             if (queries.shape(0) != bounds.shape(0) || static_cast<int64_t>(panels.shape(1)) != width || width < 1 ||
                 static_cast<int64_t>(panels.shape(2)) != kOffered || terms.shape(0) != panels.shape(0) ||
                 static_cast<int64_t>(terms.shape(1)) != kOffered)
                 throw InputError("queries, panels and terms must have the same numbers of coordinates and of points");
-            if (count * kOffered > std::numeric_limits<int32_t>::max()) throw InputError("there must be fewer than 2³¹ points");
+            if (first < 0 || (first + count) * kOffered > std::numeric_limits<int32_t>::max())
+                throw InputError("there must be fewer than 2³¹ points");
             nb::gil_scoped_release release;
-            offer_panels(queries.data(), width, panels.data(), terms.data(), count, lists);
+            offer_panels(queries.data(), width, panels.data(), terms.data(), count, first, lists);
         },
         nb::arg("queries").noconvert(), nb::arg("panels").noconvert(), nb::arg("terms").noconvert(),
-        nb::arg("bounds").noconvert(), nb::arg("points").noconvert(), nb::arg("counts").noconvert(),
+        nb::arg("first"), nb::arg("bounds").noconvert(), nb::arg("points").noconvert(), nb::arg("counts").noconvert(),
         nb::arg("limits").noconvert());
     bind_choose<float>(m);
     bind_choose<double>(m);

@@ -10,23 +10,29 @@ CORECUT_CLONES void axpy(int64_t width, float a, const float* x, float* y) {
     for (int64_t c = 0; c < width; ++c) y[c] += a * x[c];
 }
 
-// kLanes floats in one register, or as many registers as it takes. The compilers' own vector types are needed here: their
+inline constexpr int64_t kWide = 16;
+
+// kLanes, or kWide, floats in one register, or as many registers as it takes. The compilers' own vector types are needed here: their
 // vectorisers do not find out by themselves that the sums fit into registers.
 #if defined(__GNUC__) || defined(__clang__)
 using Lanes = float __attribute__((vector_size(kLanes * sizeof(float))));
+using Wide = float __attribute__((vector_size(kWide * sizeof(float))));
 #else
-struct Lanes {
-    float values[kLanes];
+template <int64_t Count>
+struct Floats {
+    float values[Count];
     float operator[](int64_t t) const { return values[t]; }
-    Lanes& operator+=(const Lanes& other) {
-        for (int64_t t = 0; t < kLanes; ++t) values[t] += other.values[t];
+    Floats& operator+=(const Floats& other) {
+        for (int64_t t = 0; t < Count; ++t) values[t] += other.values[t];
         return *this;
     }
-    friend Lanes operator*(float a, Lanes b) {
+    friend Floats operator*(float a, Floats b) {
         for (float& value : b.values) value *= a;
         return b;
     }
 };
+using Lanes = Floats<kLanes>;
+using Wide = Floats<kWide>;
 #endif
 
 CORECUT_CLONES void offer_centres(const float* rows, const float* norms, const float* nearest, const float* mass, int64_t count,
@@ -74,11 +80,11 @@ void append_below(const float* values, int64_t count, int32_t first, float limit
 
 CORECUT_CLONES void panel_bounds(const float* const* queries, int64_t width, const float* panel, const float* terms,
                                  const float* limits, float (*values)[kOffered], bool* below) {
-    constexpr int64_t parts = kOffered / kLanes;
-    Lanes sums[kTogether][parts];
+    constexpr int64_t parts = kOffered / kWide;
+    Wide sums[kTogether][parts];
     for (int64_t t = 0; t < kTogether; ++t) std::memcpy(sums[t], terms, sizeof sums[t]);
     for (int64_t c = 0; c < width; ++c) {
-        Lanes points[parts];
+        Wide points[parts];
         std::memcpy(points, panel + c * kOffered, sizeof points);
         for (int64_t t = 0; t < kTogether; ++t)
             for (int64_t part = 0; part < parts; ++part) sums[t][part] += queries[t][c] * points[part];
