@@ -56,6 +56,7 @@ ORDER = [
     "bisection",
     "metrics",
     "lloyd",
+    "point_screens",
     "neighbor_search",
     "neighbors",
     "confidence",

@@ -31,11 +31,11 @@ from numpy.typing import NDArray
 
 from corecut import _core
 from corecut._typing import AnyArray, BoolArray, FloatArray
+from corecut.point_screens import Rows, Screen, ScreenMap, bounds_met, panels_of
 from corecut.spectral.blas import ROWS, each_block, single_threaded_blas
 from corecut.spectral.rounding import kmeans
 
 Progress = Callable[[float], None]
-Rows = NDArray[np.float32]
 Numbers = NDArray[np.int32]
 _Result = TypeVar("_Result")
 
@@ -47,8 +47,8 @@ _FEW_FEATURES, _WIDTHS = 64, (24, 32, 48, 64, 96, 128, 192)
 TREE_FEATURES, _TREE_POINTS = 8, 2_000
 # Up to so many points an exact search is a matter of a minute or less on two cores.
 EXACT_POINTS = 100_000
-# Rows that the centre and the directions are taken from, and queries that a plan is made with.
-_SAMPLE, _TRIED = 4096, 256
+# Queries that a plan is made with.
+_TRIED = 256
 # What looking at a bound costs, taking it up, one feature of a distance and the rest of it, in multiplications of a product
 # (measured).
 _LOOK, _TAKE, _FEATURE, _DISTANCE = 6.0, 1400.0, 20.0, 1000.0
@@ -133,88 +133,6 @@ def nearest_points(
         return search.approximate() if approximate else search.exact()
 
 
-@dataclass(frozen=True)
-class _Screen:
-    """Rows in few dimensions that are no further apart than the points they stand for.
-
-    Attributes
-    ----------
-    rows : array of shape (n, w)
-        The points under the map, in units of their spread.
-    norms : array of shape (n,)
-        Squared lengths, lowered by the error of a product.
-    """
-
-    rows: Rows
-    norms: FloatArray
-
-    @classmethod
-    def of_rows(cls, rows: Rows, squares: FloatArray) -> _Screen:
-        # A product of w terms is off by at most w units of rounding of ‖x‖‖y‖ ≤ (‖x‖² + ‖y‖²)/2; the rows themselves, the
-        # length of the rest and the last sums are off by a few more. Twice that, and what is too small for float32.
-        margin = (rows.shape[1] + 64) * 2.0**-23
-        return cls(rows, squares * (1.0 - margin) - 1e-30)
-
-    def narrowed(self, width: int) -> _Screen:
-        """Return the screen with its first directions only; the others go into the length of the rest."""
-        rest = np.sqrt(np.einsum("ij,ij->i", self.rows[:, width:], self.rows[:, width:], dtype=np.float64))
-        rows = np.concatenate([self.rows[:, :width], rest[:, None].astype(np.float32)], axis=1)
-        return _Screen.of_rows(rows, np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
-
-    def taken(self, order: Any) -> _Screen:
-        """Return the screen of some of the points, or of all in another order."""
-        return _Screen(self.rows[order], self.norms[order])
-
-
-@dataclass(frozen=True)
-class _Map:
-    """The map: a centre, a unit of length, and directions or None for all."""
-
-    centre: FloatArray
-    unit: float
-    directions: FloatArray | None
-
-    @classmethod
-    def of(cls, points: AnyArray, largest: float, *, directions: bool) -> _Map:
-        sample = points[:: max(1, len(points) // _SAMPLE)].astype(np.float64)
-        # Not the mean: one point far away would leave all others at a distance from the centre, where bounds are coarse.
-        centre = np.median(sample[:: max(1, len(sample) // 512)], axis=0)
-        sample -= centre
-        unit = float(np.sqrt(np.mean(np.einsum("ij,ij->i", sample, sample))))
-        unit = max(unit, 1e-15 * largest * np.sqrt(points.shape[1])) or 1.0  # squares of all points are float32 numbers
-        if not directions:
-            return cls(centre, unit, None)
-        sample /= unit
-        width = min(_WIDTHS[-1], points.shape[1] - 1)
-        generator = np.random.default_rng(0)
-        found = np.linalg.qr(generator.standard_normal((points.shape[1], width)))[0]
-        for _ in range(3):
-            found = np.linalg.qr(sample.T @ (sample @ found))[0]
-        seen = sample @ found
-        turned = np.linalg.eigh(seen.T @ seen)[1][:, ::-1]
-        return cls(centre, unit, np.linalg.qr(found @ turned)[0])
-
-    def screen(self, points: AnyArray, threads: int) -> _Screen:
-        """Return points under the map."""
-        n, d = points.shape
-        rows = np.empty((n, d if self.directions is None else self.directions.shape[1] + 1), np.float32)
-        squares = np.empty(n)
-
-        def block(begin: int) -> None:
-            part = slice(begin, begin + ROWS)
-            moved = (points[part] - self.centre) / self.unit
-            squares[part] = np.einsum("ij,ij->i", moved, moved)
-            if self.directions is None:
-                rows[part] = moved
-            else:
-                seen = moved @ self.directions
-                rest = np.maximum(squares[part] - np.einsum("ij,ij->i", seen, seen), 0.0)
-                rows[part, :-1], rows[part, -1] = seen, np.sqrt(rest)
-
-        each_block(block, n, threads)
-        return _Screen.of_rows(rows, squares)
-
-
 class _Lists:
     """Short lists of a block of queries; see `_kernels/neighbor_search.hpp`."""
 
@@ -242,7 +160,7 @@ class _Search:
         self.keep = max(2 * n_neighbors, _core.SHORTEST_LIST)
         n, d = points.shape
         planned = d > _FEW_FEATURES and float(n) * len(self.queries) * d > _PLANNED
-        self.map = _Map.of(points, _largest(points, queries), directions=planned)
+        self.map = ScreenMap.of(points, _largest(points, queries), width=_WIDTHS[-1] if planned else None)
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -268,7 +186,7 @@ class _Search:
         """
         order = _grouped(self.screen.rows)
         screen = self.screen.taken(order)
-        panels, terms = _panels(screen)
+        panels, terms = panels_of(screen)
         n, each = len(order), _GROUP // _core.SHORTEST_LIST
         begins = np.arange(0, n, _GROUP)
         sizes = np.minimum(_GROUP, n - begins)
@@ -349,7 +267,7 @@ class _Search:
         squares = np.empty((len(which), self.k))
         limits = np.full(len(which), np.inf, np.float32)
         terms = self.screen.norms.astype(np.float32)
-        panels = _panels(self.screen) if self.screen.rows.shape[1] <= _FEW_FEATURES else None
+        panels = panels_of(self.screen) if self.screen.rows.shape[1] <= _FEW_FEATURES else None
         due, keep = np.arange(len(which)), self.keep
 
         def task(block: Any) -> tuple[Numbers, FloatArray, BoolArray]:
@@ -405,7 +323,7 @@ class _Search:
         last = squares[:, -1] / self.map.unit**2
         best, best_cost, length = 0, share * n * (d + _LOOK) + self.k * distance, 0.0
         for width in [w for w in _WIDTHS if w < self.screen.rows.shape[1]]:
-            counts = _met(self.screen.narrowed(width), self.asked.taken(which).narrowed(width), last)
+            counts = bounds_met(self.screen.narrowed(width), self.asked.taken(which).narrowed(width), last)
             longest = max(1.25 * float(np.quantile(counts, 0.9)), self.keep)
             taken = longest * (1.0 + np.log(max(share * n / longest, 1.0)))
             cost = share * n * (width + _LOOK) + taken * _TAKE + float(counts.mean()) * distance
@@ -440,7 +358,7 @@ class _Cells:
     cell_of: Numbers
 
     @classmethod
-    def of(cls, screen: _Screen, threads: int) -> _Cells:
+    def of(cls, screen: Screen, threads: int) -> _Cells:
         n = len(screen.rows)
         count = min(max(1, n // _IN_CELL), _MOST_CELLS)
         generator = np.random.default_rng(2)
@@ -464,13 +382,13 @@ class _Cells:
         nearness: Rows = rows @ self.centres.T - self.half_norms
         return nearness
 
-    def probes(self, asked: _Screen, known: Numbers) -> int:
+    def probes(self, asked: Screen, known: Numbers) -> int:
         """Return how many cells queries must meet to find the aimed share of their known neighbours."""
         ranks = np.argsort(np.argsort(-self._nearness(asked.rows), axis=1), axis=1)
         needed = np.take_along_axis(ranks, self.cell_of[known].astype(np.intp), axis=1)
         return int(np.quantile(needed, _AIM, method="higher")) + 1
 
-    def visits(self, asked: _Screen, probes: int) -> Iterator[tuple[int, Numbers]]:
+    def visits(self, asked: Screen, probes: int) -> Iterator[tuple[int, Numbers]]:
         """Yield the cells that some of the queries meet, and the queries that do."""
         nearest = np.argpartition(-self._nearness(asked.rows), probes - 1, axis=1)[:, :probes].ravel()
         order = np.argsort(nearest, kind="stable")
@@ -494,16 +412,6 @@ def _largest(points: AnyArray, queries: AnyArray | None) -> float:
     return max(float(bound) for bound in extremes)
 
 
-def _panels(screen: _Screen) -> tuple[Rows, Rows]:
-    """Return points in panels of a fixed number, stored by coordinate, and their terms; the last panel is filled up."""
-    n, width = screen.rows.shape
-    size = _core.SHORTEST_LIST
-    rows = np.zeros((-(-n // size) * size, width), np.float32)
-    terms = np.full(len(rows), np.inf, np.float32)
-    rows[:n], terms[:n] = screen.rows, screen.norms
-    return np.ascontiguousarray(rows.reshape(-1, size, width).transpose(0, 2, 1)), terms.reshape(-1, size)
-
-
 def _grouped(rows: Rows) -> Numbers:
     """Return an order of the rows in which every `_GROUP` of them are near each other: halved where they vary most."""
     done, parts = [], [np.arange(len(rows), dtype=np.int32)]
@@ -518,16 +426,6 @@ def _grouped(rows: Rows) -> Numbers:
         # The second half lies below on the pile: the first one is done first.
         parts += [part[order[half:]], part[order[:half]]]
     return np.concatenate(done)
-
-
-def _met(screen: _Screen, asked: _Screen, squares: FloatArray) -> FloatArray:
-    """Return how many points have bounds up to a squared distance, for every query."""
-    counts = np.zeros(len(squares))
-    for begin in range(0, len(screen.rows), ROWS):
-        part = slice(begin, begin + ROWS)
-        bounds = screen.norms[part].astype(np.float32) - 2.0 * (asked.rows @ screen.rows[part].T)
-        counts += np.count_nonzero(bounds <= (squares - asked.norms)[:, None], axis=1)
-    return counts
 
 
 def _from_trees(points: AnyArray, queries: AnyArray | None, n_neighbors: int, threads: int) -> Neighbors:
