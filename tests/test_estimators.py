@@ -377,6 +377,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "n_clusters": (2.5, "n_clusters must be an integer"),
     "affinity": ("cosine", "affinity='cosine' is not offered"),
     "n_neighbors": (1, "n_neighbors=1 joins no two points"),
+    "neighbors": ("some", "neighbors must be one of"),
     "gamma": (-1, "gamma must be a finite number above 0"),
     "verbose": ("x", "verbose must be an integer"),
     "n_components": (0, "n_components must be at least 1"),

@@ -17,7 +17,7 @@ _MODULE_OF = {
     "Coreset": "coreset",
     "CoresetGraph": "coreset_graphs",
     "CoresetKernelKMeans": "baselines",
-    "CoresetSpectralClustering": "estimators",
+    "CoresetSpectralClustering": "scikit_learn",
     "FastSpectralClustering": "baselines",
     "Graph": "graph",
     "GraphStore": "store",
@@ -66,7 +66,6 @@ if TYPE_CHECKING:
     from corecut.coreset import Coreset as Coreset, build_coreset as build_coreset
     from corecut.coreset_graphs import CoresetGraph as CoresetGraph, coreset_graph as coreset_graph
     from corecut.datasets import make_degree_corrected_sbm as make_degree_corrected_sbm, make_sbm as make_sbm
-    from corecut.estimators import CoresetSpectralClustering as CoresetSpectralClustering
     from corecut.graph import Graph as Graph
     from corecut.kernel import KernelView as KernelView
     from corecut.labelling import Labelling as Labelling, label_nodes as label_nodes
@@ -85,6 +84,7 @@ if TYPE_CHECKING:
     from corecut.readers import read_graph as read_graph
     from corecut.refinement import Refinement as Refinement, refine_partition as refine_partition
     from corecut.sampling import Seeds as Seeds, sample_seeds as sample_seeds
+    from corecut.scikit_learn import CoresetSpectralClustering as CoresetSpectralClustering
     from corecut.spectral import round_embedding as round_embedding, spectral_embedding as spectral_embedding
     from corecut.store import GraphStore as GraphStore
     from corecut.writers import write_graph as write_graph

@@ -23,6 +23,9 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+# Seconds between lines about a stage that goes on.
+_SILENCE = 10.0
+
 
 class Stages:
     """A clock for the stages of a computation and, when it is verbose, their display.
@@ -44,6 +47,7 @@ class Stages:
         self._description = description
         self._running: list[str] = []
         self._since = 0.0
+        self._told = perf_counter()
         self._bar: Progress | None = None
 
     def __enter__(self) -> Self:
@@ -79,6 +83,17 @@ class Stages:
                 self._bar.advance(self._bar.task_ids[0])
         elif self._verbose:
             self.say(f"{self._description}: {name} {self.timings[name] - before:.3f} s")
+
+    def share(self, done: float) -> None:
+        """Show how much of the stage that runs is done, between 0 and 1: on the bar, or now and then as a line."""
+        if not self._verbose or not self._running:
+            return
+        text = f"{self._description}: {self._running[-1]} {done:.0%}"
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], description=text)
+        elif perf_counter() - self._told > _SILENCE:
+            self._told = perf_counter()
+            self.say(text)
 
     def say(self, text: str) -> None:
         """Tell the user one sentence, above the bar where there is one; nothing unless verbose."""

@@ -1,15 +1,17 @@
-"""What all estimators share: parameters checked first, how `X` becomes a graph, and what is reported of the result."""
+"""What all estimators share: parameters checked first, how `X` becomes a graph, and what is reported of the result.
+
+Nothing here needs scikit-learn but points: the command line clusters graphs without loading it. `scikit_learn` makes
+scikit-learn's estimators of these classes.
+"""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from corecut._progress import Stages
 from corecut._random import check_random_state
@@ -18,7 +20,7 @@ from corecut._validation import check_count, check_matrix_like, check_option, ch
 from corecut.advice import advise
 from corecut.confidence import partition_measures
 from corecut.graph import Check, Graph, NotSymmetricError, Symmetrize
-from corecut.neighbors import callable_graph, check_neighbors, neighbor_graph, rbf_graph
+from corecut.neighbors import NeighborMethod, callable_graph, check_neighbors, find_neighbors, neighbor_graph, rbf_graph
 
 Affinity = (
     Literal["auto", "precomputed", "precomputed_nearest_neighbors", "nearest_neighbors", "rbf"] | Callable[[Any, Any], float]
@@ -28,18 +30,21 @@ _NAMED = get_args(get_args(Affinity)[0])
 # Which affinities a parameter belongs to, and its default: what is set for another one would be ignored.
 _SHAPERS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "n_neighbors": ("auto", ("nearest_neighbors", "precomputed_nearest_neighbors")),
+    "neighbors": ("auto", ("nearest_neighbors",)),
     "gamma": (1.0, ("rbf",)),
     "symmetrize": (None, ("precomputed",)),
     "check": ("sample", ("precomputed",)),
 }
 
 
-class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class GraphClusterer:
     """What the estimators share: parameters checked first, how `X` becomes a graph, what is reported of the result."""
 
+    labels_: LabelArray
     n_clusters: int
     affinity: Affinity
     n_neighbors: int | Literal["auto"]
+    neighbors: NeighborMethod
     gamma: float
     symmetrize: Symmetrize
     check: Check
@@ -47,11 +52,15 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     n_jobs: int | None
     verbose: int
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.affinity in ("precomputed", "precomputed_nearest_neighbors")
-        return tags
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name.
+
+        Parameters
+        ----------
+        deep
+            Ignored, because no parameter is an estimator; here for scikit-learn's conventions.
+        """
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def check_parameters(self) -> None:
         """Refuse parameters that no input could make right; `fit` does so before it looks at `X`."""
@@ -62,6 +71,7 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 '"nearest_neighbors", "rbf", or a function of two points that returns their similarity'
             )
         check_neighbors(self.n_neighbors)
+        check_option(self.neighbors, "neighbors", get_args(NeighborMethod))
         check_real(self.gamma, "gamma", exclusive=True)
         check_option(self.symmetrize, "symmetrize", (None, "mean", "max", "min"))
         check_option(self.check, "check", get_args(Check))
@@ -69,6 +79,10 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         thread_count(self.n_jobs)
         if not isinstance(self.verbose, bool | np.bool_):
             check_count(self.verbose, "verbose", minimum=0)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Cluster a graph or points."""
+        raise NotImplementedError
 
     def _graph(self, X: Any, stage: Stages) -> Graph:
         """Return the graph that `X` is, or the neighbour graph of the points that it holds."""
@@ -84,15 +98,31 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 return graph
             if isinstance(X, Graph):
                 raise ValueError(f'X is a Graph, which affinity={affinity!r} does not take: use "auto" or "precomputed"')
-            points = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_min_samples=2)
+            points = self._checked_points(X)
             if affinity == "rbf":
                 return rbf_graph(points, gamma=self.gamma, n_jobs=self.n_jobs)
             if affinity == "precomputed_nearest_neighbors":
                 return neighbor_graph(points, n_neighbors=self.n_neighbors, metric="precomputed", n_jobs=self.n_jobs)
             if affinity == "nearest_neighbors":
-                return neighbor_graph(points, n_neighbors=self.n_neighbors, n_jobs=self.n_jobs)
+                return self._neighbor_graph(points, stage)
             assert callable(affinity)
             return callable_graph(points, affinity, n_jobs=self.n_jobs)
+
+    def _checked_points(self, X: Any) -> Any:
+        """Return points as an array or a CSR matrix of finite numbers; scikit-learn words what is wrong with them."""
+        from sklearn.utils.validation import validate_data
+
+        return validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_min_samples=2)
+
+    def _neighbor_graph(self, points: Any, stage: Stages) -> Graph:
+        """Return the neighbour graph of points, and keep how well it was found."""
+        found = find_neighbors(
+            points, n_neighbors=self.n_neighbors, neighbors=self.neighbors, n_jobs=self.n_jobs, progress=stage.share
+        )
+        self.neighbors_, self.neighbor_recall_ = found.method, found.recall
+        if found.method == "approximate":
+            stage.say(f"of a sample of points {found.recall:.1%} of the neighbours were found")
+        return found.graph(self.n_jobs)
 
     def _tell_of_idle(self, X: Any, affinity: Any) -> None:
         """Tell the user of parameters that are set and belong to another affinity."""
@@ -138,7 +168,10 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def _measure(self) -> None:
         """Take the measures that are due."""
-        check_is_fitted(self)
+        if not hasattr(self, "labels_"):
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError(f"this {type(self).__name__} has no clusters to measure yet: call fit first")
         if self._to_measure is not None:
             graph, labels, k, n_jobs = self._to_measure
             self._conductances, self._margins = partition_measures(graph, labels, k, n_jobs=n_jobs)
@@ -165,12 +198,13 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         # A pickled model holds its measures, not the graph they are taken on.
         if getattr(self, "_to_measure", None) is not None:
             self._measure()
-        return dict(super().__getstate__())
+        state: Any = super().__getstate__()
+        return dict(state)
 
     def fit_predict(self, X: Any, y: Any = None) -> LabelArray:
         """Cluster `X` and return the labels; see :meth:`fit`."""
-        labels: LabelArray = self.fit(X, y).labels_
-        return labels
+        self.fit(X, y)
+        return self.labels_
 
 
 def check_components(n_clusters: int, n_components: int | None, *, solver: str | None, assign_labels: str) -> None:

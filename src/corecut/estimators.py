@@ -1,7 +1,8 @@
-"""Coreset spectral clustering as a scikit-learn estimator: a thin adapter over `pipeline`. No numerics here.
+"""Coreset spectral clustering as an estimator: a thin adapter over `pipeline`. No numerics here.
 
 It takes points or graphs (`affinity`), keeps scikit-learn's names for what scikit-learn has, and gives identical labels for
-any `n_jobs`.
+any `n_jobs`. This class is the command line's, which clusters graphs without loading scikit-learn; the public one of the same
+name in `scikit_learn` adds what scikit-learn expects of its estimators.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from corecut.coreset import Importance
 from corecut.coreset_graphs import Degrees
 from corecut.graph import Check, Symmetrize
 from corecut.labelling import Candidates
+from corecut.neighbors import NeighborMethod
 from corecut.pipeline import cluster_graph
 from corecut.sampling import Sampler
 from corecut.settings import Choices, Settings, idle_coreset_options
@@ -41,6 +43,8 @@ class CoresetSpectralClustering(GraphClusterer):
         anything else for points; a square symmetric array, frame or list draws a warning.
     n_neighbors
         Neighbours of each point, itself included, so at least 2; "auto" lets it grow slowly with the number of points.
+    neighbors
+        How they are searched for: "exact", "approximate", or "auto": exact up to 100,000 points or in up to 8 dimensions.
     gamma
         Coefficient of the "rbf" affinity.
     coreset_size
@@ -124,6 +128,9 @@ class CoresetSpectralClustering(GraphClusterer):
     coreset_size_, aggregate_, regularization_, balance_, shift_, eigen_solver_, n_init_
         What "auto" came to. The shift is 0 where no coreset was drawn, because eigenvectors do not depend on it. The solver is
         "components" where the graph's components were the clusters, and no eigenvector was needed.
+    neighbors_, neighbor_recall_
+        How the neighbours of points were found, and the share of the true ones among them: 1 for exact methods, measured on a
+        sample otherwise.
     timings_
         Seconds of each stage.
     n_features_in_
@@ -156,6 +163,7 @@ class CoresetSpectralClustering(GraphClusterer):
         *,
         affinity: Affinity = "auto",
         n_neighbors: int | Literal["auto"] = "auto",
+        neighbors: NeighborMethod = "auto",
         gamma: float = 1.0,
         coreset_size: float | Literal["auto"] = "auto",
         aggregate: bool | Literal["auto"] = "auto",
@@ -184,6 +192,7 @@ class CoresetSpectralClustering(GraphClusterer):
         self.n_clusters = n_clusters
         self.affinity = affinity
         self.n_neighbors = n_neighbors
+        self.neighbors = neighbors
         self.gamma = gamma
         self.coreset_size = coreset_size
         self.aggregate = aggregate

@@ -40,6 +40,7 @@ void bind_refinement(nb::module_& m);
 void bind_aggregation(nb::module_& m);
 void bind_spectral(nb::module_& m);
 void bind_lloyd(nb::module_& m);
+void bind_neighbor_search(nb::module_& m);
 void bind_datasets(nb::module_& m);
 
 NB_MODULE(_core, m) {
@@ -98,6 +99,7 @@ NB_MODULE(_core, m) {
     bind_aggregation(m);
     bind_spectral(m);
     bind_lloyd(m);
+    bind_neighbor_search(m);
     bind_datasets(m);
 }
 

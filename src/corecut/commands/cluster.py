@@ -210,7 +210,7 @@ def _why_not(name: str, known: Sequence[str]) -> str:
     """Say why a name cannot be set."""
     if name in OPTION_OF:
         return f"{name} is said by {OPTION_OF[name]}"
-    if name in ("affinity", "n_neighbors", "gamma", "check"):
+    if name in ("affinity", "n_neighbors", "neighbors", "gamma", "check"):
         return f"{name} is for points and matrices in Python; GRAPH is a graph, which is checked when it is read"
     return f"expected NAME=VALUE with NAME one of {', '.join(sorted(known))}"
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from shutil import get_terminal_size
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -49,14 +51,13 @@ class Screen:
             return
         if self.quiet:
             return
-        from rich.console import Console
-        from rich.table import Table
-
-        table = Table(title=title, show_header=False, title_justify="left")
-        for name, value in rows:
-            table.add_row(name, value)
+        typer.echo(title)
+        left = 4 + max(len(name) for name, _ in rows)
         # A pipe has no width: long values must not be folded there.
-        Console(width=None if sys.stdout.isatty() else 120).print(table, markup=False, highlight=False)
+        room = max(get_terminal_size().columns - left, 20) if sys.stdout.isatty() else sys.maxsize
+        for name, value in rows:
+            for i, line in enumerate(textwrap.wrap(value, room) or [""]):
+                typer.echo(f"  {'' if i else name}".ljust(left) + line)
 
     @contextmanager
     def progress(self) -> Iterator[Progress | None]:
