@@ -12,7 +12,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from corecut import neighbors
 from corecut.graph import Graph
-from corecut.neighbors import auto_neighbors, callable_graph, neighbor_graph, rbf_graph
+from corecut.neighbors import auto_neighbors, callable_graph, nearest, neighbor_graph, rbf_graph
 
 
 def points(n: int = 120, features: int = 3, *, dtype: type = np.float64) -> np.ndarray:
@@ -77,6 +77,23 @@ def test_one_neighbour_is_none() -> None:
     with pytest.raises(ValueError, match=r"n_neighbors=1 joins no two points.* ask for 2 or more"):
         neighbor_graph(points(20), n_neighbors=1)
     assert neighbor_graph(points(20), n_neighbors=2).n_entries > 20
+
+
+def test_nearest_points_of_new_points() -> None:
+    X, new = points(200), points(260)[200:]
+    indices, distances = nearest(X, new, 4, n_jobs=2)
+    full = pairwise_distances(new, X)
+    np.testing.assert_array_equal(indices, np.argsort(full, axis=1)[:, :4])
+    np.testing.assert_allclose(distances, np.sort(full, axis=1)[:, :4], atol=1e-6)
+    indices, distances = nearest(X, new, 4, metric="cosine")
+    np.testing.assert_allclose(distances, np.sort(pairwise_distances(new, X, metric="cosine"), axis=1)[:, :4], atol=1e-6)
+
+
+def test_nearest_refuses_what_cannot_be() -> None:
+    with pytest.raises(ValueError, match="the queries have 2 features, and the points 3"):
+        nearest(points(20), points(5, 2), 3)
+    with pytest.raises(ValueError, match="n_neighbors=21 is more than the 20 points"):
+        nearest(points(20), points(5), 21)
 
 
 def test_threads_do_not_change_the_graph() -> None:

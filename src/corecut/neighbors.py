@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from corecut._typing import AnyArray
+from corecut._typing import AnyArray, FloatArray, IntArray
 from corecut._validation import check_count, check_real, thread_count
 from corecut.graph import Graph
 
@@ -72,6 +72,42 @@ def neighbor_graph(
     # With X given, a point is its own first neighbour.
     directed = search.kneighbors_graph(points, mode="connectivity")
     return Graph.from_matrix(sp.csr_array(0.5 * (directed + directed.T)), check="none", n_jobs=n_jobs)
+
+
+def nearest(
+    points: Any, queries: Any, n_neighbors: int, *, metric: str = "euclidean", n_jobs: int | None = None
+) -> tuple[IntArray, FloatArray]:
+    """Return the `n_neighbors` points nearest to every query, nearest first, and their distances.
+
+    Parameters
+    ----------
+    points : array or sparse matrix of shape (n, features)
+        Points to choose from.
+    queries : array or sparse matrix of shape (q, features)
+        Points to find neighbours of. One that is also among `points` finds itself there.
+    n_neighbors
+        Neighbours of each query, between 1 and n.
+    metric
+        Any metric of scikit-learn's `NearestNeighbors` but "precomputed".
+    n_jobs
+        Number of threads; None for all cores. The result does not depend on it.
+
+    Returns
+    -------
+    indices : array of shape (q, n_neighbors)
+        Row numbers in `points`.
+    distances : array of shape (q, n_neighbors)
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    points, queries = check_points(points), check_points(queries)
+    if queries.shape[1] != points.shape[1]:
+        raise ValueError(f"the queries have {queries.shape[1]} features, and the points {points.shape[1]}: they must agree")
+    if check_count(n_neighbors, "n_neighbors") > points.shape[0]:
+        raise ValueError(f"n_neighbors={n_neighbors} is more than the {points.shape[0]} points: ask for fewer neighbours")
+    search = NearestNeighbors(n_neighbors=n_neighbors, metric=metric, n_jobs=thread_count(n_jobs)).fit(points)
+    distances, indices = search.kneighbors(queries)
+    return indices, distances
 
 
 def auto_neighbors(n_points: int) -> int:
