@@ -85,3 +85,12 @@ def of_giant(labels: LabelArray, n_clusters: int, *, refined: bool, aggregated: 
     if n_clusters >= 4 and largest > 0.75:
         cure = "a larger balance=" if refined else "refine=True" if aggregated else "aggregate=True and refine=True"
         advise(f"one cluster holds {largest:.0%} of the nodes; try {cure}, or max_cluster_size=")
+
+
+def of_strangers(n_strangers: int, n_rows: int) -> None:
+    """Tell that new rows have no fitted neighbour."""
+    if n_strangers:
+        advise(
+            f"{n_strangers:,} of {n_rows:,} rows have no weight to any fitted node: they are given the cluster of largest "
+            "volume, with confidence 0; fit again with these nodes if they matter"
+        )

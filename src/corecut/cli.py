@@ -22,6 +22,7 @@ from corecut.commands.demo import demo
 from corecut.commands.evaluate import evaluate
 from corecut.commands.experiment import experiment
 from corecut.commands.info import info
+from corecut.commands.predict import predict
 from corecut.commands.words import in_options
 
 
@@ -47,6 +48,7 @@ app = typer.Typer(
 )
 app.command()(cluster)
 app.command()(convert)
+app.command()(predict)
 app.command()(info)
 app.command()(evaluate)
 app.command()(demo)

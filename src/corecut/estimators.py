@@ -222,7 +222,8 @@ class CoresetSpectralClustering(GraphClusterer):
         with Stages(None, verbose=self.verbose, description="corecut") as stage:
             graph = self._graph(X, stage)
             found = cluster_graph(graph, self._settings(), random_state=self.random_state, stage=stage)
-            self._fitted(graph, found.labels, stage, given=X)
+            fee = found.choices.objective(graph.degrees, balance=found.balance).fee
+            self._fitted(graph, found.labels, stage, given=X, fee=fee)
         sample, choices = found.sample, found.choices
         if sample.coreset.n_draws == 0:
             self._tell_of_idle_options(choices)

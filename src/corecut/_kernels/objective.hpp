@@ -83,6 +83,11 @@ class Clusters {
         }
     }
 
+    // Clusters of a graph that is not at hand, by their sums. F does not depend on sizes, so that these are left out.
+    Clusters(const double* association, const double* volumes, int64_t k, const Objective& f)
+        : objective(f), inside(association, association + k), volume(volumes, volumes + k), size(k, 0.0), members(k, 0),
+          due(k, 1.0) {}
+
     double kept(int32_t j) const { return objective.kept(inside[j], volume[j], size[j]); }
 
     double value() const {
