@@ -139,7 +139,7 @@ def _missing_function(file: ModelFile) -> Callable[..., float]:
 
     def missing(*_: Any, **__: Any) -> float:
         raise ValueError(
-            f"{path} was fitted with a function of two points: open it with load(path, affinity=function) to predict"
+            f"{path} was fitted with a function of two points; open it with load(path, affinity=function) to predict"
         )
 
     return missing

@@ -1,12 +1,14 @@
 """Prediction: the cluster that a new node, or a new point, joins.
 
-A node x that has the weights a_xy to the fitted nodes joins the cluster, among those that it has weight to, where F
-(:mod:`corecut.objective`, with the balance of the fit) rises least:
+A node x that has the weights a_xy to the fitted nodes joins the cluster, among those that it has weight to, where F of the
+graph with x in it (:mod:`corecut.objective`, with the balance of the fit) is lowest. Its edges add to degrees at both ends:
 
-    argmax_j kept(assoc_j + 2A(x, j) + a_xx, vol_j + d_x) - kept(assoc_j, vol_j),
+    argmax_j kept(assoc_j + 2A(x, j) + a_xx, vol_j + A(x, j) + d_x) - kept(assoc_j, vol_j + A(x, j)),
     A(x, j) = Σ_{y∈j} a_xy,      d_x = Σ_j A(x, j) + a_xx.
 
-Of the fit this needs n labels and 2k sums, and nothing of the graph. How x comes by its weights depends on the affinity:
+So a node that is taken out of a graph, and comes back as a new one, returns to its cluster wherever no move of it would have
+lowered F. Of the fit this needs n labels and 2k sums, and nothing of the graph. How x comes by its weights depends on the
+affinity:
 
 - "precomputed": they are the row that is given; a_xx = 0.
 - "nearest_neighbors", "precomputed_nearest_neighbors": 1 to each of the `n_neighbors` - 1 fitted points nearest to x, and to

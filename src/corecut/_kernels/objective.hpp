@@ -109,6 +109,14 @@ class Clusters {
         return objective.kept(inside[to] + 2 * to_target + x.loop, volume[to] + x.degree, size[to] + x.size) - kept(to);
     }
 
+    // How far F falls when a node joins `to` that the graph did not have, beside its being there in no cluster: its edges add to
+    // the degrees at both ends.
+    double join(int32_t to, const Node& x, double to_target) const {
+        const double grown = volume[to] + to_target;
+        return objective.kept(inside[to] + 2 * to_target + x.loop, grown + x.degree, size[to] + x.size) -
+               objective.kept(inside[to], grown, size[to]);
+    }
+
     void move(int32_t from, int32_t to, const Node& x, double to_own, double to_target) {
         inside[from] -= 2 * to_own + x.loop;
         volume[from] -= x.degree;

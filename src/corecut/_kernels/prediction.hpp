@@ -1,4 +1,4 @@
-// Where a node belongs that the clusters were not made of: the cluster by whose growth F rises least.
+// Where a node belongs that the clusters were not made of: in the cluster that F of the graph with it is lowest for.
 #pragma once
 
 #include <atomic>
@@ -77,7 +77,7 @@ Joined join_clusters(Context& context, const Csr<Index, Weight>& a, int64_t rows
                 const double loop = loops ? loops[x] : 0.0;
                 const Node joining{total + loop, 1.0, loop};
                 for (int32_t j : seen.clusters) {
-                    const double g = clusters.enter(j, joining, seen.weight[j]);
+                    const double g = clusters.join(j, joining, seen.weight[j]);
                     if (g > most || (g == most && j < target)) most = g, target = j;
                 }
             }
