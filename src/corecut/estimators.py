@@ -121,6 +121,10 @@ class CoresetSpectralClustering(GraphClusterer):
     coreset_size_, aggregate_, regularization_, balance_, shift_, eigen_solver_, n_init_
         What "auto" came to. The shift is 0 where no coreset was drawn, because eigenvectors do not depend on it. The solver is
         "components" where the graph's components were the clusters, and no eigenvector was needed.
+    affinity_
+        What `X` was taken for.
+    node_ids_
+        The nodes' own names where the graph has them, else None.
     timings_
         Seconds of each stage.
     n_features_in_
@@ -132,6 +136,9 @@ class CoresetSpectralClustering(GraphClusterer):
     is known only later: options of a coreset where none is drawn, options of another affinity. The measures of a matrix or of
     points are taken at the end of `fit`, one pass over the edges. A :class:`Graph` must not be changed; it is measured when a
     measure is first asked for, so that a fit through a coreset does not read every edge.
+
+    :meth:`predict` labels new data, and :meth:`save` keeps the model in a file, which :func:`load` opens. A model of points holds
+    a copy of them.
 
     Multiplying all weights by a power of two gives the same labels. Another factor changes the rounding of sums, and with it
     possibly which of two equally good moves comes first.
