@@ -4,8 +4,8 @@
     python benchmarks/prediction.py --quick             small graphs and PenDigits alone
     python benchmarks/prediction.py --json out.json     also write the figures
 
-Points (from the folder that CORECUT_DATA names): a model of 80 % of them labels the rest; ARI of both parts against the truth, and
-the standard deviation of the ARI of random parts of the fitted points that are as large as the rest ("by chance").
+Points (from the folder that CORECUT_DATA names): a model of 80 % of them labels the rest; ARI of both parts against the truth,
+and the standard deviation of the ARI of random parts of the fitted points that are as large as the rest ("by chance").
 Graphs: a model of 90 % of the nodes labels the others from their rows; how many of them get the label that a fit of the whole
 graph gives them, after matching the clusters of both fits by overlap ("touching": of those that have a fitted neighbour;
 "kept": the same of the fitted nodes, what two fits of nearly the same graph differ by). On the fitted rows: how many keep their

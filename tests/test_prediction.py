@@ -393,3 +393,12 @@ def test_labels_of_a_large_block_are_the_same_for_any_number_of_threads() -> Non
     found = [model.set_params(n_jobs=jobs).predict(rows, return_confidence=True) for jobs in (1, 4)]
     for one, other in zip(*found, strict=True):
         checks.same_bits(one, other)
+
+
+def test_a_fit_that_fails_leaves_the_model_of_before(points: Any) -> None:
+    X, _ = points
+    model = CoresetSpectralClustering(4, random_state=0).fit(X)
+    expected = model.predict(X + 0.01)
+    with pytest.raises(ValueError, match="more than n_samples"):
+        model.set_params(n_clusters=30).fit(X[:20] * 5)
+    np.testing.assert_array_equal(model.predict(X + 0.01), expected)

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from corecut._files import first_line
 from corecut._progress import Stages
 from corecut._random import check_random_state
 from corecut._typing import AnyArray, FloatArray, LabelArray, RandomState
@@ -91,12 +92,12 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 # Of a directed graph the rows are known again as they were given.
                 directed = self.symmetrize is not None and (sp.issparse(X) or isinstance(X, np.ndarray))
                 given = matrix_fingerprints(X, n_jobs=self.n_jobs) if directed else None
-                self._source = FittedInput(affinity, graph.n_nodes, fingerprints=given)
+                self._prepared = FittedInput(affinity, graph.n_nodes, fingerprints=given)
                 return graph
             if isinstance(X, Graph):
                 raise ValueError(f'X is a Graph, which affinity={affinity!r} does not take: use "auto" or "precomputed"')
             points = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_min_samples=2)
-            self._source = self._kept(X, points, affinity)
+            self._prepared = self._kept(X, points, affinity)
             self._names = None
             if affinity == "rbf":
                 return rbf_graph(points, gamma=self.gamma, n_jobs=self.n_jobs)
@@ -154,6 +155,8 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         self.labels_ = labels
         self.timings_ = stage.timings
+        self._source = self._prepared  # a fit that fails leaves the model of before
+        del self._prepared
         self._agreement: FloatArray | None = None
         # `labels_` and `n_clusters` can be changed by now; what was fitted cannot.
         self._to_measure: tuple[Graph, LabelArray, int, float, int | None] | None
@@ -287,10 +290,10 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         found = unpacked(file, affinity)
         try:
             model = cls(**found.settings)
-        except TypeError as error:
-            raise file.damaged(str(error)) from None
-        for name, value in found.fitted.items():
-            setattr(model, name, value)
+            for name, value in found.fitted.items():
+                setattr(model, name, value)
+        except (TypeError, AttributeError) as error:
+            raise file.damaged(first_line(error)) from None
         model.labels_ = found.clusters.labels
         model._clusters, model._source, model._names = found.clusters, found.source, found.names
         model._to_measure = model._margins = model._agreement = None

@@ -137,8 +137,8 @@ class CoresetSpectralClustering(GraphClusterer):
     points are taken at the end of `fit`, one pass over the edges. A :class:`Graph` must not be changed; it is measured when a
     measure is first asked for, so that a fit through a coreset does not read every edge.
 
-    :meth:`predict` labels new data, and :meth:`save` keeps the model in a file, which :func:`load` opens. A model of points holds
-    a copy of them.
+    :meth:`predict` labels new data, and :meth:`save` keeps the model in a file, which :func:`load` opens. A model of points
+    holds a copy of them.
 
     Multiplying all weights by a power of two gives the same labels. Another factor changes the rounding of sums, and with it
     possibly which of two equally good moves comes first.

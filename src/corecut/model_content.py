@@ -82,7 +82,7 @@ def unpacked(file: ModelFile, affinity: Callable[..., float] | None) -> Content:
     """Return what a file holds; `affinity` is the function of a model that was fitted with one."""
     try:
         return _content(file, affinity)
-    except (KeyError, AttributeError, IndexError) as error:
+    except (KeyError, AttributeError, IndexError, TypeError) as error:
         raise file.damaged(f"it lacks {first_line(error)}") from None
 
 
@@ -96,11 +96,13 @@ def _content(file: ModelFile, affinity: Callable[..., float] | None) -> Content:
     _require(file, bool(np.isfinite(association).all() and np.isfinite(volume).all()), "clusters that are not finite")
     _require(file, isinstance(fee, float) and math.isfinite(fee), "no fee")
     source = _source(file, affinity, labels.size)
+    _require(file, isinstance(said["settings"], dict) and isinstance(said["fitted"], dict), "no settings")
     settings, fitted = dict(said["settings"]), dict(said["fitted"])
     _require(file, all(_FITTED_NAME.fullmatch(name) and name != "labels_" for name in fitted), "an attribute that no model has")
     if callable(source.affinity):
         settings["affinity"] = source.affinity
     if said["feature_names"] is not None:
+        _require(file, all(isinstance(name, str) for name in said["feature_names"]), "no names of its features")
         fitted["feature_names_in_"] = np.array(said["feature_names"], dtype=object)
     return Content(settings, fitted, FittedClusters(labels, association, volume, fee), source, _names(file, labels.size))
 

@@ -10,7 +10,6 @@
 #include "graph.hpp"
 #include "local_moves.hpp"
 #include "objective.hpp"
-#include "random.hpp"
 #include "refinement.hpp"
 
 namespace corecut {
@@ -31,10 +30,15 @@ Fingerprints row_fingerprints(Context& context, const Csr<Index, Weight>& a, int
         for (int64_t x = begin; x < end; ++x) {
             const auto r = a.row(x);
             if (!increasing(a.indices + r.begin, r.size())) rising.store(false);
+            a.check_columns(r);
             uint64_t sum = 0;
             for (int64_t p = r.begin; p < r.end; ++p) {
                 const double w = a.weight(p);
-                if (w != 0.0) sum += mix64(std::bit_cast<uint64_t>(w) + 0x9E3779B97F4A7C15ULL * (a.column(p) + 1));
+                const uint64_t column = static_cast<uint64_t>(a.indices[p]) + 1;
+                // One round of mix64: who looks for rows of equal numbers will find some, chance will not.
+                uint64_t z = std::bit_cast<uint64_t>(w) + 0x9E3779B97F4A7C15ULL * column;
+                z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
+                sum += w != 0.0 ? z ^ (z >> 27) : 0;
             }
             result.numbers[x] = sum;
         }
