@@ -16,7 +16,7 @@ import typer
 from scipy.io import mmwrite
 from typer.testing import CliRunner
 
-from corecut import CoresetSpectralClustering, make_sbm
+from corecut import CoresetSpectralClustering, make_sbm, read_graph
 from corecut.cli import app
 from corecut.commands import words
 from corecut.commands.options import reading
@@ -30,6 +30,7 @@ SILENT = {"jobs", "memory", "help"}
 
 CLUSTER = ("cluster", "g.txt", "-k", 3, "-o", "out.csv")
 EVALUATE = ("evaluate", "g.txt", "wide.csv", "--column", "dept")
+PREDICT = ("predict", "g.model", "new.txt", "-o", "out.csv")
 PLANTED = ("generate", "planted", "--nodes", 300, "-k", 3, "-o", "out.txt")
 EXPERIMENT = ("experiment", "list")
 CORESET = ("--set", "aggregate=False", "--coreset-size", 100)
@@ -37,6 +38,7 @@ CORESET = ("--set", "aggregate=False", "--coreset-size", 100)
 CASES: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     ("cluster", "clusters"): (CLUSTER, ("-k", 4)),
     ("cluster", "output"): (CLUSTER, ("-o", "other.npy")),
+    ("cluster", "save"): (CLUSTER, ("--save", "g.model")),
     ("cluster", "seed"): ((*CLUSTER, *CORESET, "--set", "refine=False"), ("--seed", 1)),
     ("cluster", "coreset_size"): ((*CLUSTER, "--set", "aggregate=False"), ("--coreset-size", 100)),
     ("cluster", "effort"): (CLUSTER, ("--effort", 0.1)),
@@ -52,6 +54,9 @@ CASES: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     ("evaluate", "truth_column"): ((*EVALUATE, "truth.csv"), ("--truth-column", "second")),
     ("evaluate", "as_json"): (EVALUATE, ("--json",)),
     ("evaluate", "quiet"): (EVALUATE, ("--quiet",)),
+    ("predict", "output"): (PREDICT, ("-o", "other.npy")),
+    ("predict", "as_json"): (PREDICT, ("--json",)),
+    ("predict", "quiet"): (PREDICT, ("--quiet",)),
     ("planted", "nodes"): (PLANTED, ("--nodes", 400)),
     ("planted", "clusters"): (PLANTED, ("-k", 4)),
     ("planted", "output"): (PLANTED, ("-o", "other.npz")),
@@ -81,7 +86,7 @@ def options() -> list[tuple[str, str]]:
     for name, command in {**COMMANDS, **COMMANDS["generate"].commands}.items():
         for parameter in command.params:
             optional = parameter.param_type_name == "option" or not parameter.required
-            if name in ("cluster", "evaluate", "planted", "demo", "experiment") and optional:
+            if name in ("cluster", "evaluate", "predict", "planted", "demo", "experiment") and optional:
                 found.append((name, str(parameter.name)))
     return [(name, option) for name, option in found if option not in READING | SILENT | EXPERIMENTS]
 
@@ -94,6 +99,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows, columns = graph.nonzero()
     lines = [f"{x} {y}" for x, y in zip(rows, columns, strict=True) if x < y]
     (folder / "g.txt").write_text("\n".join(lines))
+    (folder / "new.txt").write_text("900 1\n900 2\n901 150\n901 900\n")
+    CoresetSpectralClustering(3, random_state=0).fit(read_graph(folder / "g.txt")).save(folder / "g.model")
     other = np.random.default_rng(1).integers(0, 4, 200)
     table = [f"{node},n{b},d{a}" for node, (a, b) in enumerate(zip(truth, other, strict=True))]
     (folder / "wide.csv").write_text("\n".join(["node,name,dept", *table]))

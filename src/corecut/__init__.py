@@ -38,6 +38,7 @@ _MODULE_OF = {
     "kernel_kmeans_cost": "metrics",
     "label_confidence": "confidence",
     "label_nodes": "labelling",
+    "load": "models",
     "make_degree_corrected_sbm": "datasets",
     "make_sbm": "datasets",
     "modularity": "metrics",
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
         modularity as modularity,
         normalized_cut as normalized_cut,
     )
+    from corecut.models import load as load
     from corecut.neighbors import callable_graph as callable_graph, neighbor_graph as neighbor_graph, rbf_graph as rbf_graph
     from corecut.readers import read_graph as read_graph
     from corecut.refinement import Refinement as Refinement, refine_partition as refine_partition

@@ -96,3 +96,12 @@ def of_cost(asked: str, cut: float, free: float) -> None:
             f"{asked} costs cut: the normalised cut is {cut:.3g}, and single moves alone would bring it to {free:.3g} without; "
             "allow more, or leave it out, if clusters need not be so alike"
         )
+
+
+def of_strangers(n_strangers: int, n_rows: int) -> None:
+    """Tell that new rows have no fitted neighbour."""
+    if n_strangers:
+        advise(
+            f"{n_strangers:,} of {n_rows:,} rows have no weight to any fitted node: they are given the cluster of largest "
+            "volume, with confidence 0; fit again with these nodes if they matter"
+        )

@@ -131,6 +131,10 @@ class CoresetSpectralClustering(GraphClusterer):
     neighbors_, neighbor_recall_
         How the neighbours of points were found, and the share of the true ones among them: 1 for exact methods, measured on a
         sample otherwise.
+    affinity_
+        What `X` was taken for.
+    node_ids_
+        The nodes' own names where the graph has them, else None.
     timings_
         Seconds of each stage.
     n_features_in_
@@ -142,6 +146,9 @@ class CoresetSpectralClustering(GraphClusterer):
     is known only later: options of a coreset where none is drawn, options of another affinity. The measures of a matrix or of
     points are taken at the end of `fit`, one pass over the edges. A :class:`Graph` must not be changed; it is measured when a
     measure is first asked for, so that a fit through a coreset does not read every edge.
+
+    :meth:`predict` labels new data, and :meth:`save` keeps the model in a file, which :func:`load` opens. A model of points
+    holds a copy of them.
 
     Multiplying all weights by a power of two gives the same labels. Another factor changes the rounding of sums, and with it
     possibly which of two equally good moves comes first.
@@ -236,7 +243,8 @@ class CoresetSpectralClustering(GraphClusterer):
         with Stages(None, verbose=self.verbose, description="corecut") as stage:
             graph = self._graph(X, stage)
             found = cluster_graph(graph, self._settings(), random_state=self.random_state, stage=stage)
-            self._fitted(graph, found.labels, stage, given=X)
+            fee = found.choices.objective(graph.degrees, balance=found.balance).fee
+            self._fitted(graph, found.labels, stage, given=X, fee=fee)
         sample, choices = found.sample, found.choices
         if sample.coreset.n_draws == 0:
             self._tell_of_idle_options(choices)

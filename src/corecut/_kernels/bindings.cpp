@@ -35,6 +35,7 @@ void bind_coreset(nb::module_& m);
 void bind_edges(nb::module_& m);
 void bind_labelling(nb::module_& m);
 void bind_metrics(nb::module_& m);
+void bind_prediction(nb::module_& m);
 void bind_repair(nb::module_& m);
 void bind_refinement(nb::module_& m);
 void bind_aggregation(nb::module_& m);
@@ -94,6 +95,7 @@ NB_MODULE(_core, m) {
     bind_edges(m);
     bind_labelling(m);
     bind_metrics(m);
+    bind_prediction(m);
     bind_repair(m);
     bind_refinement(m);
     bind_aggregation(m);

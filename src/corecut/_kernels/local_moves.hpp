@@ -20,6 +20,12 @@ struct Neighbourhood {
 
     template <class Index, class Weight>
     void read(const Csr<Index, Weight>& a, const int32_t* labels, int64_t x) {
+        read(a, labels, x, x);
+    }
+
+    // The same for a row of another matrix with these columns: `own` is the column that stands for its node, -1 for none.
+    template <class Index, class Weight>
+    void read(const Csr<Index, Weight>& a, const int32_t* labels, int64_t x, int64_t own) {
         clear();
         const auto r = a.row(x);
         a.check_columns(r);
@@ -30,7 +36,7 @@ struct Neighbourhood {
         for (int64_t p = r.begin; p < r.end; ++p) {
             const int64_t y = a.indices[p];
             const Sum w = static_cast<Sum>(a.weight(p));
-            if (y == x) {
+            if (y == own) {
                 loop += static_cast<double>(w);
                 continue;
             }

@@ -138,6 +138,11 @@ class Clusters {
             }
     }
 
+    // Clusters of a graph that is not at hand, by their sums. F does not depend on sizes, so that these are left out.
+    Clusters(const double* association, const double* volumes, int64_t k, const Objective& f)
+        : objective(f), inside(association, association + k), volume(volumes, volumes + k), size(k, 0.0), members(k, 0),
+          due(k, 1.0) {}
+
     double kept(int32_t j) const { return objective.kept(inside[j], volume[j], size[j]); }
 
     double value() const {
@@ -157,6 +162,14 @@ class Clusters {
     bool may_leave(int32_t from, const Node& x) const { return at(from).may_lose(x); }
     double leave(int32_t from, const Node& x, double to_own) const { return at(from).without(x, to_own, objective); }
     double enter(int32_t to, const Node& x, double to_target) const { return at(to).with(x, to_target, objective); }
+
+    // How far F falls when a node joins `to` that the graph did not have, beside its being there in no cluster: its edges add to
+    // the degrees at both ends.
+    double join(int32_t to, const Node& x, double to_target) const {
+        const double grown = volume[to] + to_target;
+        return objective.kept(inside[to] + 2 * to_target + x.loop, grown + x.degree, size[to] + x.size) -
+               objective.kept(inside[to], grown, size[to]);
+    }
 
     void move(int32_t from, int32_t to, const Node& x, double to_own, double to_target) {
         ClusterSums left = at(from), joined = at(to);

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from corecut._files import is_same
+from corecut._files import check_target, is_same, show_size
 from corecut._progress import Stages
 from corecut._typing import FloatArray, IntArray
 from corecut.commands.options import GraphPath, Jobs, Reading, Seed, reading, shared
@@ -85,6 +85,9 @@ def cluster(
             "--output", "-o", help="Labels file: .parquet, .csv, .tsv (also .gz, .zst, .bz2) or .npy; - for TSV on stdout."
         ),
     ] = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="MODEL", help="Also keep the model in this file, for `corecut predict`.")
+    ] = None,
     seed: Seed = 0,
     coreset_size: Annotated[
         str,
@@ -130,18 +133,13 @@ def cluster(
         if is_same(output, graph):
             raise typer.BadParameter(f"{output} is the graph that is read; give the labels another name", param_hint="--output")
         check_labels_path(output)
-    if imbalance is not None:
-        if max_size is not None:
-            raise typer.BadParameter(
-                "--imbalance and --max-size say the same thing; give one of them", param_hint="--imbalance"
-            )
-        max_size = 1.0 + imbalance  # type: ignore[assignment]
+    check_model_path(save, graph, output)
     parameters: dict[str, Any] = {
         "coreset_size": coreset_size,
         "effort": effort,
         "balance": balance,
         "min_cluster_size": min_size,
-        "max_cluster_size": max_size,
+        "max_cluster_size": largest_size(max_size, imbalance),
         "random_state": seed,
         "n_jobs": jobs,
     }
@@ -158,6 +156,8 @@ def cluster(
         with clock("read"):
             loaded, report = stack.enter_context(reading.load(graph, screen, jobs))
         model.fit(loaded)
+        if save is not None:
+            model.save(save)
         if to_stdout:
             ids = range(loaded.n_nodes) if loaded.node_ids is None else loaded.node_ids.tolist()
             sys.stdout.writelines(f"{node}\t{label}\n" for node, label in zip(ids, model.labels_.tolist(), strict=True))
@@ -174,10 +174,28 @@ def cluster(
     rows += summary_rows(model, times, sizes, cuts)
     if output is not None:
         rows.append(("labels", str(output)))
+    rows += [("model", f"{save} ({show_size(save.stat().st_size)})")] if save else []
     data = {"nodes": model.labels_.size, "edges": report.edges, **summary_data(model, times, sizes, cuts)}
+    data["model"] = None if save is None else str(save)
     screen.show("corecut cluster", rows, data | {"labels": None if output is None else str(output)})
-    if output is None:
+    if output is None and save is None:
         screen.say("the labels were not saved; add -o labels.parquet (or .csv, .tsv, .npy) to keep them")
+
+
+def largest_size(max_size: Any, imbalance: float | None) -> Any:
+    """Return the bound that one of two options gives."""
+    if imbalance is not None and max_size is not None:
+        raise typer.BadParameter("--imbalance and --max-size say the same thing; give one of them", param_hint="--imbalance")
+    return max_size if imbalance is None else 1.0 + imbalance
+
+
+def check_model_path(save: Path | None, graph: Path, labels: Path | None) -> None:
+    """Refuse a name that the model cannot have, before any work is done."""
+    if save is None:
+        return
+    if is_same(save, graph) or (labels is not None and is_same(save, labels)):
+        raise typer.BadParameter(f"{save} is the graph, or the labels; give the model another name", param_hint="--save")
+    check_target(save)
 
 
 def estimator_parameters(settings: list[str], typed: Collection[str] = ()) -> dict[str, Any]:
