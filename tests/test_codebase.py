@@ -66,6 +66,7 @@ ORDER = [
     "clusterer",
     "baselines",
     "estimators",
+    "adapters",
     "datasets",
     "experiments",
     "commands",

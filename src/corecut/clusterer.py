@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,23 +14,34 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from corecut._progress import Stages
 from corecut._random import check_random_state
 from corecut._typing import AnyArray, FloatArray, LabelArray, RandomState
-from corecut._validation import check_count, check_matrix_like, check_option, check_real, thread_count
+from corecut._validation import check_count, check_option, check_real, thread_count
 from corecut.advice import advise
 from corecut.confidence import partition_measures
-from corecut.graph import Check, Graph, NotSymmetricError, Symmetrize
-from corecut.neighbors import callable_graph, check_neighbors, neighbor_graph, rbf_graph
+from corecut.graph import Check, Graph, NotSymmetricError, Symmetrize, adapter_named, adapter_of, as_graph, is_path, is_store
+from corecut.neighbors import Kernel, callable_graph, check_neighbors, kernel_graph, neighbor_graph, rbf_graph
+from corecut.node_ids import labels_by_name
 
 Affinity = (
-    Literal["auto", "precomputed", "precomputed_nearest_neighbors", "nearest_neighbors", "rbf"] | Callable[[Any, Any], float]
+    Literal["auto", "precomputed", "precomputed_nearest_neighbors", "nearest_neighbors", "rbf"] | Kernel | Callable[..., float]
 )
-_NAMED = get_args(get_args(Affinity)[0])
+_NAMED = (*get_args(get_args(Affinity)[0]), *get_args(Kernel))
 
 # Which affinities a parameter belongs to, and its default: what is set for another one would be ignored.
 _SHAPERS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "n_neighbors": ("auto", ("nearest_neighbors", "precomputed_nearest_neighbors")),
-    "gamma": (1.0, ("rbf",)),
+    "gamma": (1.0, ("rbf", "laplacian", "poly", "polynomial", "sigmoid", "chi2")),
+    "degree": (3, ("poly", "polynomial")),
+    "coef0": (1, ("poly", "polynomial", "sigmoid")),
+    "kernel_params": (None, ("a function",)),
     "symmetrize": (None, ("precomputed",)),
     "check": ("sample", ("precomputed",)),
+}
+
+# What scikit-learn's `SpectralClustering` takes and is not offered, why, and what to use.
+_REFUSED: dict[tuple[str, str], str] = {
+    ("assign_labels", "discretize"): 'it rotates k dense vectors of every node; use "kmeans" or "cluster_qr"',
+    ("eigen_solver", "lobpcg"): 'it is a solver for the Laplacian of all nodes; use "arpack" (exact), or "auto"',
+    ("eigen_solver", "amg"): 'it is a solver for the Laplacian of all nodes; use "arpack" (exact), or "auto"',
 }
 
 
@@ -46,6 +57,10 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     random_state: RandomState
     n_jobs: int | None
     verbose: int
+    # Of estimators that have no such parameters, scikit-learn's defaults.
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -59,10 +74,20 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         if not (isinstance(self.affinity, str) and self.affinity in _NAMED) and not callable(self.affinity):
             raise ValueError(
                 f'affinity={self.affinity!r} is not offered: use "auto", "precomputed", "precomputed_nearest_neighbors", '
-                '"nearest_neighbors", "rbf", or a function of two points that returns their similarity'
+                '"nearest_neighbors", "rbf", another kernel of scikit-learn ("chi2", "cosine", "laplacian", "linear", "poly", '
+                '"sigmoid"), or a function of two points that returns their similarity'
             )
+        for (name, value), why in _REFUSED.items():
+            if getattr(self, name, None) == value:
+                raise ValueError(f'{name}="{value}" of scikit-learn is not offered here: {why}')
         check_neighbors(self.n_neighbors)
         check_real(self.gamma, "gamma", exclusive=True)
+        check_real(self.degree, "degree")
+        check_real(self.coef0, "coef0", minimum=-np.inf)
+        if self.kernel_params is not None and not isinstance(self.kernel_params, dict):
+            raise TypeError(
+                f"kernel_params must be a dict of arguments for the affinity's function, got {self.kernel_params!r}"
+            )
         check_option(self.symmetrize, "symmetrize", (None, "mean", "max", "min"))
         check_option(self.check, "check", get_args(Check))
         check_random_state(self.random_state)
@@ -73,17 +98,20 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def _graph(self, X: Any, stage: Stages) -> Graph:
         """Return the graph that `X` is, or the neighbour graph of the points that it holds."""
         with stage("graph"):
-            check_matrix_like(X)
             affinity = self.affinity
             if affinity == "auto":
                 affinity = "precomputed" if _looks_like_graph(X) else "nearest_neighbors"
             self._tell_of_idle(X, affinity)
-            if affinity == "precomputed":
+            self._of_points = affinity != "precomputed"
+            if not self._of_points:
                 graph = self._checked(X)
                 self.n_features_in_ = graph.n_nodes
+                self._names = graph.node_ids
                 return graph
-            if isinstance(X, Graph):
-                raise ValueError(f'X is a Graph, which affinity={affinity!r} does not take: use "auto" or "precomputed"')
+            if _is_surely_graph(X):
+                kind = "the name of a file" if is_path(X) else f"a {type(X).__name__}"
+                raise ValueError(f'X is {kind}, which affinity={affinity!r} does not take: use "auto" or "precomputed"')
+            X = self._named_points(X)
             points = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_min_samples=2)
             if affinity == "rbf":
                 return rbf_graph(points, gamma=self.gamma, n_jobs=self.n_jobs)
@@ -91,8 +119,11 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 return neighbor_graph(points, n_neighbors=self.n_neighbors, metric="precomputed", n_jobs=self.n_jobs)
             if affinity == "nearest_neighbors":
                 return neighbor_graph(points, n_neighbors=self.n_neighbors, n_jobs=self.n_jobs)
-            assert callable(affinity)
-            return callable_graph(points, affinity, n_jobs=self.n_jobs)
+            if not callable(affinity):
+                return kernel_graph(
+                    points, cast(Kernel, affinity), gamma=self.gamma, degree=self.degree, coef0=self.coef0, n_jobs=self.n_jobs
+                )
+            return callable_graph(points, affinity, kernel_params=self.kernel_params, n_jobs=self.n_jobs)
 
     def _tell_of_idle(self, X: Any, affinity: Any) -> None:
         """Tell the user of parameters that are set and belong to another affinity."""
@@ -100,24 +131,28 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             value = getattr(self, name)
             if value == default:
                 continue
-            if affinity not in meant_for:
+            if ("a function" if callable(affinity) else affinity) not in meant_for:
                 what = "graph" if affinity == "precomputed" else f"affinity {affinity!r}"
                 advise(f"{name}={value!r} has no effect on this {what}: it belongs to affinity={meant_for[0]!r}")
-            elif isinstance(X, Graph):
+            elif isinstance(X, Graph) or is_store(X) or (is_path(X) and name == "check"):
                 advise(f"{name}={value!r} has no effect on a Graph, which was checked when it was made: pass it the matrix's")
 
     def _checked(self, X: Any) -> Graph:
-        if isinstance(X, Graph):
-            return X
         try:
-            return Graph.from_matrix(X, symmetrize=self.symmetrize, check=self.check, n_jobs=self.n_jobs)
+            return as_graph(X, symmetrize=self.symmetrize, check=self.check, n_jobs=self.n_jobs)
         except NotSymmetricError as error:
-            if self.affinity != "auto":
+            if self.affinity != "auto" or _is_surely_graph(X):
                 raise
+            kind = "sparse matrix" if sp.issparse(X) else "frame"
             raise NotSymmetricError(
-                f"{error}; a square sparse matrix is taken for a graph: "
-                'pass affinity="nearest_neighbors" if its rows are points'
+                f'{error}; a square {kind} is taken for a graph: pass affinity="nearest_neighbors" if its rows are points'
             ) from None
+
+    def _named_points(self, X: Any) -> Any:
+        """Return points in a form that scikit-learn takes, and keep their names: the index of a frame."""
+        adapter = adapter_of(X)
+        self._names = adapter.row_names(X) if hasattr(adapter, "row_names") else None
+        return adapter.matrix_of(X) if hasattr(adapter, "matrix_of") else X
 
     def _fitted(self, graph: Graph, labels: LabelArray, stage: Stages, *, given: Any) -> None:
         """Keep the labels, and measure them while the data are as they were.
@@ -128,6 +163,9 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         self.labels_ = labels
         self.timings_ = stage.timings
+        # A copy that a matrix had to be turned into would stay in memory for nobody.
+        copied = isinstance(given, np.ndarray) or (sp.issparse(given) and not _shares_memory(graph, given))
+        self._affinity = None if copied and not self._of_points else graph
         self._agreement: FloatArray | None = None
         # `labels_` and `n_clusters` can be changed by now; what was fitted cannot.
         self._to_measure: tuple[Graph, LabelArray, int, int | None] | None
@@ -161,11 +199,48 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self._measure()
         return self._margins if self._agreement is None else self._margins * self._agreement
 
+    @property
+    def affinity_matrix_(self) -> sp.csr_array:
+        """The graph that was clustered, as a scipy matrix: of points their neighbours, else the graph that was given.
+
+        It is there where it costs no copy: not in a pickled model, and not of a matrix that had to be converted.
+        """
+        check_is_fitted(self)
+        kept: Graph | None = getattr(self, "_affinity", None)
+        if kept is None:
+            raise AttributeError(
+                "affinity_matrix_ was not kept, because the matrix had to be converted or the model was pickled; "
+                "Graph.from_matrix(X).adjacency gives it"
+            )
+        return kept.adjacency
+
+    @property
+    def labels_by_name_(self) -> dict[Any, int]:
+        """The cluster of every node by its name: of a networkx graph its nodes, of a file its ids, of a frame its index."""
+        check_is_fitted(self)
+        return labels_by_name(self.labels_, self._names)
+
+    def labels_as(self, library: Literal["networkx", "igraph", "pandas", "anndata", "torch"]) -> Any:
+        """Return the labels in the form that another library's users expect.
+
+        Parameters
+        ----------
+        library
+            "networkx": a label by node, for `networkx.set_node_attributes`; "igraph": a membership list, for
+            `igraph.VertexClustering`; "pandas": a Series with the nodes' names as index; "anndata": the same as categories, for
+            a column of `obs`; "torch": an integer tensor.
+        """
+        check_is_fitted(self)
+        check_option(library, "library", ("networkx", "igraph", "pandas", "anndata", "torch"))
+        return adapter_named(library).labels_of(self.labels_, self._names)
+
     def __getstate__(self) -> dict[str, Any]:
         # A pickled model holds its measures, not the graph they are taken on.
         if getattr(self, "_to_measure", None) is not None:
             self._measure()
-        return dict(super().__getstate__())
+        state = dict(super().__getstate__())
+        state.pop("_affinity", None)
+        return state
 
     def fit_predict(self, X: Any, y: Any = None) -> LabelArray:
         """Cluster `X` and return the labels; see :meth:`fit`."""
@@ -186,12 +261,28 @@ def check_components(n_clusters: int, n_components: int | None, *, solver: str |
         )
 
 
+def _shares_memory(graph: Graph, matrix: Any) -> bool:
+    """Whether a graph uses a matrix as it is."""
+    return np.may_share_memory(graph.indices, getattr(matrix, "indices", np.empty(0)))
+
+
+def _is_surely_graph(X: Any) -> bool:
+    """Say whether `X` can be nothing but a graph: it is no table of any kind."""
+    if isinstance(X, Graph) or is_store(X) or is_path(X):
+        return True
+    adapter = adapter_of(X)
+    return adapter is not None and not hasattr(X, "shape") and bool(adapter.is_graph(X))
+
+
 def _looks_like_graph(X: Any) -> bool:
-    """Say whether `X` is a Graph or a square sparse matrix; warn of anything else that could be a graph, too."""
-    if isinstance(X, Graph):
+    """Say whether `X` is a graph or a square sparse matrix; warn of anything else that could be a graph, too."""
+    if _is_surely_graph(X):
         return True
     if sp.issparse(X):
         return len(X.shape) == 2 and X.shape[0] == X.shape[1]
+    adapter = adapter_of(X)
+    if adapter is not None and adapter.is_graph(X):
+        return True
     table = _as_table(X)
     if table is not None and np.allclose(table, table.T):
         kind = "array" if isinstance(X, np.ndarray) else "table"
