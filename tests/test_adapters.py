@@ -483,30 +483,6 @@ def test_annotated_data_without_their_graph() -> None:
         for_anndata.cluster(cells(), 3, resolution=1.0)
 
 
-# --- torch ---------------------------------------------------------------------------------------------------------------
-
-
-def test_tensors() -> None:
-    torch = pytest.importorskip("torch", reason="torch is not installed")
-    A = nx.to_numpy_array(G)
-    edge_index = torch.tensor(np.array(A.nonzero()))
-    weights = torch.tensor(A[A > 0], requires_grad=True)
-    for_torch = __import__("corecut.adapters.torch", fromlist=["to_graph"])
-    graph = for_torch.to_graph(edge_index, edge_weight=weights)
-    np.testing.assert_allclose(graph.adjacency.toarray(), A)
-    assert as_graph(edge_index).n_edges == G.number_of_edges()
-    for matrix in (torch.tensor(A), torch.tensor(A).to_sparse(), torch.tensor(A).to_sparse_csr()):
-        np.testing.assert_allclose(as_graph(matrix).adjacency.toarray(), A)
-    labels = CoresetSpectralClustering(3, random_state=0).fit(edge_index).labels_as("torch")
-    assert labels.dtype == torch.int64
-    points = torch.tensor(np.random.default_rng(0).normal(size=(60, 2)), requires_grad=True)
-    assert CoresetSpectralClustering(2, random_state=0).fit(points).labels_.shape == (60,)
-    with pytest.raises(ValueError, match=r"both directions, torch_geometric\.utils\.to_undirected adds them"):
-        as_graph(edge_index[:, edge_index[0] < edge_index[1]])
-    with pytest.raises(ValueError, match="edge_weight must be one number per edge"):
-        for_torch.to_graph(edge_index, edge_weight=weights[1:])
-
-
 def test_labels_as_names_what_there_is() -> None:
     model = CoresetSpectralClustering(3, random_state=0).fit(G)
     with pytest.raises(ValueError, match="library must be one of 'networkx', 'igraph', 'pandas', 'anndata', 'torch'; got 'x'"):

@@ -1,6 +1,6 @@
 """scikit-learn's own tests of spectral clustering, with its class swapped for ours.
 
-Each passes, or is in REFUSED with the reason, which the migration table of docs/migration.md gives to users too.
+Each passes, or is in REFUSED with the reason, which the table of docs/migration/scikit-learn.md gives to users too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from corecut import CoresetSpectralClustering
 # Its points lie so far apart that their neighbour graphs do, too.
 pytestmark = pytest.mark.filterwarnings("ignore:the graph is not fully connected")
 
-MIGRATION = Path(__file__).parents[1] / "docs" / "migration.md"
+MIGRATION = Path(__file__).parents[1] / "docs" / "migration" / "scikit-learn.md"
 
 try:
     theirs: Any = importlib.import_module("sklearn.cluster.tests.test_spectral")
@@ -30,7 +30,7 @@ except ImportError:  # a scikit-learn without its tests
     pytest.skip("scikit-learn is installed without its tests", allow_module_level=True)
 theirs.SpectralClustering = CoresetSpectralClustering
 
-# What of a test's name is refused or different, how that shows, and the row of docs/migration.md that says why.
+# What of a test's name is refused or different, how that shows, and the row of docs/migration/scikit-learn.md that says why.
 DIFFERENT: dict[str, tuple[type[BaseException], str]] = {
     "lobpcg": (ValueError, '`eigen_solver="lobpcg"`, `"amg"`'),
     "affinities": (UserWarning, "`gamma` beside another affinity"),

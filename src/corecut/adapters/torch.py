@@ -6,6 +6,7 @@ repeats are added up. Tensors may be on any device and may need gradients: a cop
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,9 @@ def to_graph(
         return Graph.from_matrix(matrix_of(index), symmetrize=symmetrize, check=check, n_jobs=n_jobs)
     if index is not X:
         edge_weight = getattr(X, "edge_weight", None) if edge_weight is None else edge_weight
-        num_nodes = X.num_nodes if num_nodes is None else num_nodes
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # that it is inferred from the edges, where nothing else tells
+            num_nodes = X.num_nodes if num_nodes is None else num_nodes
     source, target = matrix_of(index).astype(np.int64, copy=False)
     weights = np.ones(source.size)
     if edge_weight is not None:
