@@ -232,12 +232,40 @@ def test_what_is_no_graph_of_networkx() -> None:
         for_networkx.to_graph(G, weight=lambda u, v, d: 1.0)
     with pytest.raises(TypeError, match=r"NodeView is no graph of networkx; pass a networkx\.Graph"):
         as_graph(G.nodes)
-    with pytest.raises(ValueError, match="X is a Graph, which affinity='rbf' does not take"):
+    with pytest.raises(ValueError, match="X is a Graph of networkx, which affinity='rbf' does not take"):
         CoresetSpectralClustering(2, affinity="rbf").fit(G)
     lonely = as_graph(nx.empty_graph(3))
     assert (lonely.n_nodes, lonely.n_entries) == (3, 0)
     with pytest.raises(ValueError, match="the graph has no edges"):
         CoresetSpectralClustering(2).fit(nx.empty_graph(3))
+
+
+def test_what_looks_like_a_graph_and_is_none_is_told_what_to_do() -> None:
+    model = CoresetSpectralClustering(2)
+    for view in (G.edges, G.nodes, G.adj):
+        with pytest.raises(TypeError, match=r"is no graph of networkx; pass a networkx\.Graph"):
+            model.fit(view)
+    for edges in ([("a", "b"), ("b", "c")], nx.to_dict_of_lists(G)):
+        with pytest.raises(TypeError, match=r"is not taken for a graph by itself: pass networkx\.Graph\(X\), or pandas"):
+            model.fit(edges)
+    frame = pd.DataFrame({"person": ["a", "b", "c"], "age": [1, 2, 3]})
+    with pytest.raises(ValueError, match=r"the column 'person' holds text \('a'\), .* if the rows are edges, pass read_graph"):
+        model.fit(frame)
+    with pytest.raises(ValueError, match="format='gml' has no meaning for a Graph: it is for files"):
+        read_graph(G, format="gml")
+    with pytest.raises(TypeError, match="the column 'source' holds times, which are no ids; turn them into text"):
+        as_graph(edge_frame(source=pd.to_datetime(["2020-01-01"] * 3)))
+    with pytest.warns(
+        UserWarning, match="kernel_params={'a': 1} has no effect on this graph: it belongs to affinity=a function"
+    ):
+        CoresetSpectralClustering(2, kernel_params={"a": 1}, random_state=0).fit(G)
+
+
+def test_libraries_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    model = CoresetSpectralClustering(3, random_state=0).fit(G)
+    with pytest.raises(ModuleNotFoundError, match=r'labels_as\("torch"\) needs torch; install it with: pip install torch'):
+        model.labels_as("torch")
 
 
 def test_names_that_no_file_can_hold_are_told(tmp_path: Any) -> None:

@@ -61,7 +61,7 @@ def test_graphs_of_pytorch_geometric() -> None:
     assert graph.n_nodes == 95
     np.testing.assert_allclose(graph.adjacency.toarray()[:90, :90], A)
     assert CoresetSpectralClustering(3, random_state=0).fit(pyg.Data(edge_index=EDGE_INDEX)).labels_.shape == (90,)
-    with pytest.raises(ValueError, match="X is a Data, which affinity='rbf' does not take"):
+    with pytest.raises(ValueError, match="X is a Data of torch_geometric, which affinity='rbf' does not take"):
         CoresetSpectralClustering(3, affinity="rbf").fit(data)
     with pytest.raises(TypeError, match="has no edge_index; pass that of one kind of edge"):
         as_graph(pyg.HeteroData())

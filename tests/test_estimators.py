@@ -289,7 +289,7 @@ def test_files_and_stores_are_graphs(kind: Any, tmp_path: Any) -> None:
         model = kind(2, random_state=0).fit(given)
         np.testing.assert_array_equal(model.labels_, expected)
     with pytest.raises(
-        ValueError, match='X is a GraphStore, which affinity=\'rbf\' does not take: use "auto" or "precomputed"'
+        ValueError, match='X is a GraphStore of corecut, which affinity=\'rbf\' does not take: use "auto" or "precomputed"'
     ):
         kind(2, affinity="rbf").fit(store)
     with pytest.raises(ValueError, match="X is the name of a file, which affinity='rbf' does not take"):
@@ -369,8 +369,9 @@ WRONG: dict[str, tuple[Any, str]] = {
     "sampler": ("fast", "must be one of"),
     "importance": ("much", "importance must be one of"),
     "candidates": ("some", "candidates must be one of"),
-    "eigen_solver": ("amg", "eigen_solver must be one of"),
-    "assign_labels": ("discretize", "assign_labels must be one of"),
+    "eigen_solver": ("fast", "eigen_solver must be one of"),
+    "eigen_tol": (1e-4, "eigen_tol=0.0001 is not offered"),
+    "assign_labels": ("qr", "assign_labels must be one of"),
     "n_init": (0, "n_init must be at least 1"),
     "max_iter": (0, "max_iter must be at least 1"),
     "tol": (-1.0, "tol must be"),
@@ -380,7 +381,10 @@ WRONG: dict[str, tuple[Any, str]] = {
     "symmetrize": ("sum", "symmetrize must be one of"),
     "random_state": ("lucky", "random_state must be"),
     "n_clusters": (2.5, "n_clusters must be an integer"),
-    "affinity": ("cosine", "affinity='cosine' is not offered"),
+    "affinity": ("manhattan", "affinity='manhattan' is not offered"),
+    "degree": (-1, "degree must be a finite number not below 0"),
+    "coef0": ("x", "coef0 must be a number"),
+    "kernel_params": ([1], "kernel_params must be a dict"),
     "n_neighbors": (1, "n_neighbors=1 joins no two points"),
     "gamma": (-1, "gamma must be a finite number above 0"),
     "verbose": ("x", "verbose must be an integer"),

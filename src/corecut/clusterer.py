@@ -17,7 +17,18 @@ from corecut._typing import AnyArray, FloatArray, LabelArray, RandomState
 from corecut._validation import check_count, check_option, check_real, thread_count
 from corecut.advice import advise
 from corecut.confidence import partition_measures
-from corecut.graph import Check, Graph, NotSymmetricError, Symmetrize, adapter_named, adapter_of, as_graph, is_path, is_store
+from corecut.graph import (
+    Check,
+    Graph,
+    NotSymmetricError,
+    Symmetrize,
+    adapter_named,
+    adapter_of,
+    as_graph,
+    is_path,
+    is_plain,
+    is_store,
+)
 from corecut.neighbors import Kernel, callable_graph, check_neighbors, kernel_graph, neighbor_graph, rbf_graph
 from corecut.node_ids import labels_by_name
 
@@ -109,7 +120,7 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 self._names = graph.node_ids
                 return graph
             if _is_surely_graph(X):
-                kind = "the name of a file" if is_path(X) else f"a {type(X).__name__}"
+                kind = "the name of a file" if is_path(X) else f"a {type(X).__name__} of {type(X).__module__.partition('.')[0]}"
                 raise ValueError(f'X is {kind}, which affinity={affinity!r} does not take: use "auto" or "precomputed"')
             X = self._named_points(X)
             points = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_min_samples=2)
@@ -133,7 +144,8 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 continue
             if ("a function" if callable(affinity) else affinity) not in meant_for:
                 what = "graph" if affinity == "precomputed" else f"affinity {affinity!r}"
-                advise(f"{name}={value!r} has no effect on this {what}: it belongs to affinity={meant_for[0]!r}")
+                home = meant_for[0] if meant_for[0] == "a function" else repr(meant_for[0])
+                advise(f"{name}={value!r} has no effect on this {what}: it belongs to affinity={home}")
             elif isinstance(X, Graph) or is_store(X) or (is_path(X) and name == "check"):
                 advise(f"{name}={value!r} has no effect on a Graph, which was checked when it was made: pass it the matrix's")
 
@@ -151,7 +163,10 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def _named_points(self, X: Any) -> Any:
         """Return points in a form that scikit-learn takes, and keep their names: the index of a frame."""
         adapter = adapter_of(X)
-        self._names = adapter.row_names(X) if hasattr(adapter, "row_names") else None
+        self._names = None
+        if hasattr(adapter, "row_names"):
+            adapter.check_features(X)
+            self._names = adapter.row_names(X)
         return adapter.matrix_of(X) if hasattr(adapter, "matrix_of") else X
 
     def _fitted(self, graph: Graph, labels: LabelArray, stage: Stages, *, given: Any) -> None:
@@ -232,7 +247,12 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         check_option(library, "library", ("networkx", "igraph", "pandas", "anndata", "torch"))
-        return adapter_named(library).labels_of(self.labels_, self._names)
+        try:
+            return adapter_named(library).labels_of(self.labels_, self._names)
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                f'labels_as("{library}") needs {error.name}; install it with: pip install {error.name}'
+            ) from None
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickled model holds its measures, not the graph they are taken on.
@@ -268,10 +288,10 @@ def _shares_memory(graph: Graph, matrix: Any) -> bool:
 
 def _is_surely_graph(X: Any) -> bool:
     """Say whether `X` can be nothing but a graph: it is no table of any kind."""
-    if isinstance(X, Graph) or is_store(X) or is_path(X):
+    if isinstance(X, Graph) or is_store(X) or is_path(X) or is_plain(X):
         return True
     adapter = adapter_of(X)
-    return adapter is not None and not hasattr(X, "shape") and bool(adapter.is_graph(X))
+    return adapter is not None and not (hasattr(adapter, "is_graph") and hasattr(X, "shape"))
 
 
 def _looks_like_graph(X: Any) -> bool:

@@ -217,6 +217,12 @@ def as_graph(graph: Any, *, symmetrize: Symmetrize = None, check: Check = "sampl
     if is_path(graph):
         read: Graph = import_module("corecut.readers").read_graph(graph, symmetrize=symmetrize, n_jobs=n_jobs)
         return read
+    if is_plain(graph):
+        kind = "dict of neighbours" if isinstance(graph, dict) else f"{type(graph).__name__} of edges"
+        raise TypeError(
+            f"a {kind} is not taken for a graph by itself: pass networkx.Graph(X), or "
+            'pandas.DataFrame(edges, columns=["source", "target"])'
+        )
     adapter = adapter_of(graph)
     if adapter is None:
         return Graph.from_matrix(graph, symmetrize=symmetrize, check=check, n_jobs=n_jobs)
@@ -244,6 +250,14 @@ def adapter_named(name: str) -> Any:
 def is_path(X: Any) -> bool:
     """Whether X is the name of a file."""
     return isinstance(X, str | os.PathLike)
+
+
+def is_plain(X: Any) -> bool:
+    """Whether X is a graph in plain Python: a dict of neighbours, or a list of pairs of which the first has text in it."""
+    if isinstance(X, dict):
+        return not sp.issparse(X)  # one of scipy's formats is a dict
+    pairs = isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], list | tuple)
+    return pairs and any(isinstance(end, str) for end in X[0][:2])
 
 
 def is_store(X: Any) -> bool:

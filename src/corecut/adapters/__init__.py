@@ -3,7 +3,7 @@
 One module per library, imported when an object of that library is met. None of them imports its library to read an object that
 is already there. The door that finds them is :func:`corecut.graph.as_graph`. Each has
 
-    is_graph(X)         whether X is a graph and not a table of points, for affinity="auto",
+    is_graph(X)         whether a table is a graph and not points, for affinity="auto" (pandas and torch, which have both),
     opened(X, ...)      the graph, by the library's own conventions, for the door,
     to_graph(X, ...)    the same for users, with what there is to say (the name of a weight attribute, columns),
     labels_of(...)      labels as the library's users want them, for `model.labels_as`.

@@ -100,11 +100,6 @@ def graph_key(adata: Any, *, obsp: str = "connectivities", neighbors_key: str | 
     return obsp
 
 
-def is_graph(adata: Any) -> bool:
-    """Annotated data are taken by their neighbour graph."""
-    return hasattr(adata, "obsp")
-
-
 def opened(adata: Any, *, symmetrize: Symmetrize, check: Check, n_jobs: int | None) -> Graph:
     """Return the graph of the cells' neighbours with their names."""
     matrix = adata.obsp[graph_key(adata)]

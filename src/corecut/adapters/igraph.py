@@ -18,11 +18,6 @@ from corecut.graph import Graph, Symmetrize, with_names
 from corecut.readers.dispatch import graph_of_edges
 
 
-def is_graph(G: Any) -> bool:
-    """Every graph of igraph is one; a clustering of its vertices is not."""
-    return hasattr(G, "get_edgelist")
-
-
 def opened(G: Any, *, symmetrize: Symmetrize, n_jobs: int | None, **_: Any) -> Graph:
     """Return the graph; there is no asymmetry to look for in one that is not directed."""
     return to_graph(G, symmetrize=symmetrize, n_jobs=n_jobs)
@@ -53,7 +48,7 @@ def to_graph(G: Any, *, weight: str | None = "weight", symmetrize: Symmetrize = 
     >>> to_graph(igraph.Graph.Famous("Zachary"))
     Graph(34 nodes, 156 entries, unit weights)
     """
-    if not is_graph(G):
+    if not hasattr(G, "get_edgelist"):
         raise TypeError(f"{type(G).__name__} of igraph is no graph; pass an igraph.Graph")
     if weight is not None and not isinstance(weight, str):
         raise TypeError(f"weight must be the name of an edge attribute, or None for none, got {weight!r}")

@@ -22,11 +22,6 @@ from corecut.node_ids import labels_by_name
 from corecut.readers.dispatch import graph_of_edges
 
 
-def is_graph(G: Any) -> bool:
-    """Every graph of networkx is one."""
-    return hasattr(G, "is_directed")
-
-
 def opened(G: Any, *, symmetrize: Symmetrize, n_jobs: int | None, **_: Any) -> Graph:
     """Return the graph; there is no asymmetry to look for in one that is not directed."""
     return to_graph(G, symmetrize=symmetrize, n_jobs=n_jobs)
@@ -60,7 +55,7 @@ def to_graph(G: Any, *, weight: Hashable | None = "weight", symmetrize: Symmetri
     >>> graph.node_ids, graph.degrees
     (array(['anna', 'bert'], dtype=object), array([3., 3.]))
     """
-    if not is_graph(G):
+    if not hasattr(G, "is_directed"):
         raise TypeError(f"{type(G).__name__} is no graph of networkx; pass a networkx.Graph")
     if isinstance(weight, bool) or callable(weight):
         raise TypeError(f"weight must be the name of an edge attribute, or None for none, got {weight!r}")

@@ -75,7 +75,8 @@ def opened(frame: Any, *, symmetrize: Symmetrize, check: Check, n_jobs: int | No
         return adjacency_graph(frame, symmetrize=symmetrize, check=check, n_jobs=n_jobs)
     raise ValueError(
         f"a frame of shape {frame.shape} with the columns {_shown(frame)} is no graph: a table of edges has columns source, "
-        "target and perhaps weight, or pass read_graph(frame, columns=(source, target, weight)); an adjacency frame is square"
+        "target and perhaps weight, or pass read_graph(frame, columns=(source, target, weight)); an adjacency frame is one of "
+        "pandas, square with equal index and columns"
     )
 
 
@@ -202,6 +203,22 @@ def labels_of(labels: AnyArray, names: AnyArray | None) -> Any:
     return pd.Series(labels, index=index.rename("node"), name="label")
 
 
+def check_features(frame: Any) -> None:
+    """Refuse a frame of points with a column of text, and say what to do if it is one of edges."""
+    if len(getattr(frame, "shape", ())) != 2:
+        return
+    for name in frame.columns:
+        column = frame[name]
+        if len(column.shape) != 1 or (hasattr(column.dtype, "kind") and column.dtype.kind in "biufc"):
+            continue
+        value = next((value for value in column.to_numpy()[:1000].tolist() if isinstance(value, str)), None)
+        if value is not None:
+            raise ValueError(
+                f"the column {name!r} holds text ({value!r}), and the rows are taken for points; "
+                "drop the column, or, if the rows are edges, pass read_graph(frame, columns=(source, target, weight))"
+            )
+
+
 def row_names(frame: Any) -> AnyArray | None:
     """Return the index of a frame of points as their names; None where it is 0 .. n - 1, or does not tell rows apart."""
     index = getattr(frame, "index", None)
@@ -323,6 +340,10 @@ def _ids(frame: Any, name: Any) -> AnyArray:
         )
     if values.dtype.kind in "iu":
         return values.astype(np.int64)
+    if values.dtype.kind in "mM":
+        raise TypeError(
+            f"the column {name!r} holds times, which are no ids; turn them into text with frame.astype({{{name!r}: str}})"
+        )
     if values.dtype.kind == "f":
         # Integers become floats where a row was missing once.
         broken = np.flatnonzero((values != np.floor(values)) | (np.abs(values) >= 2**53))

@@ -127,7 +127,8 @@ def read_graph(
     options = EdgeOptions(delimiter, header, columns, weights, ids, comments)
     rules = EdgeRules(duplicates, loops)
     if not is_path(path):
-        check_option(format, "format", (None,))
+        if format is not None:
+            raise ValueError(f"format={format!r} has no meaning for a {type(path).__name__}: it is for files")
         return Wishes(options, rules, compact, symmetrize).of_object(path, n_jobs)
     loaded = load_graph(
         path, format=format, options=options, rules=rules, compact=compact, symmetrize=symmetrize, n_jobs=n_jobs
