@@ -124,7 +124,7 @@ def cluster(
 ) -> None:
     """Cluster a graph, or points, by normalised cut and write the cluster of every node.
 
-    Examples: corecut cluster friends.txt -k 50 -o labels.parquet; corecut cluster points.csv --points -k 10 -o labels.csv
+    Example: corecut cluster friends.txt -k 50 -o labels.parquet, or corecut cluster points.csv --points -k 10 -o labels.csv
     """
     from corecut.estimators import CoresetSpectralClustering
 
