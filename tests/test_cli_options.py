@@ -46,6 +46,8 @@ CASES: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     ("cluster", "min_size"): (CLUSTER, ("--min-size", 0.99)),
     ("cluster", "max_size"): (CLUSTER, ("--max-size", 1.01)),
     ("cluster", "imbalance"): (CLUSTER, ("--imbalance", 0.01)),
+    ("cluster", "points"): (("cluster", "both.txt", "-k", 2, "-o", "out.csv"), ("--points",)),
+    ("cluster", "features"): (("cluster", "both.txt", "--points", "-k", 2, "-o", "out.csv"), ("--features", 2)),
     ("cluster", "settings"): (CLUSTER, ("--set", "refine=False")),
     ("cluster", "as_json"): (CLUSTER, ("--json",)),
     ("cluster", "quiet"): (CLUSTER, ("--quiet",)),
@@ -101,6 +103,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "g.txt").write_text("\n".join(lines))
     (folder / "new.txt").write_text("900 1\n900 2\n901 150\n901 900\n")
     CoresetSpectralClustering(3, random_state=0).fit(read_graph(folder / "g.txt")).save(folder / "g.model")
+    # A list of edges with weights, and a table of points as well.
+    (folder / "both.txt").write_text("\n".join(f"{line} {len(line) ** 2}" for line in lines[:400]))
     other = np.random.default_rng(1).integers(0, 4, 200)
     table = [f"{node},n{b},d{a}" for node, (a, b) in enumerate(zip(truth, other, strict=True))]
     (folder / "wide.csv").write_text("\n".join(["node,name,dept", *table]))
@@ -166,8 +170,9 @@ def test_set_takes_what_no_option_says() -> None:
     parameters = set(CoresetSpectralClustering().get_params())
     own = {"n_clusters", "coreset_size", "random_state", "n_jobs", "symmetrize"}
     own |= {"effort", "balance", "min_cluster_size", "max_cluster_size"}
-    points = {"affinity", "n_neighbors", "neighbors", "gamma", "check"}
-    assert set(words.SETTABLE) == parameters - own - points
+    in_python = {"check", "kernel_params", "eigen_tol"}
+    assert set(words.SETTABLE) == parameters - own - set(words.OF_POINTS) - in_python
+    assert set(words.OF_POINTS) <= parameters
     assert own <= words.OPTION_OF.keys()
 
 
@@ -176,7 +181,13 @@ def test_set_takes_what_no_option_says() -> None:
     [
         (("--set", "n_clusters=7"), "n_clusters is said by -k"),
         (("--set", "symmetrize=mean"), "symmetrize is said by --symmetrize"),
-        (("--set", "affinity=rbf"), "affinity is for points and matrices in Python"),
+        (("--set", "affinity=rbf"), "affinity is for points; GRAPH is a graph, add --points if it is a table of points"),
+        (("--set", "check=full"), "check is for matrices and functions in Python"),
+        (("--features", "x"), "it names columns of points; add --points"),
+        (("--points", "--columns", "0,1"), "it is about edges, and --points are none; --features chooses columns of points"),
+        (("--points", "--symmetrize", "max"), "it is about edges, and --points are none"),
+        (("--points", "--set", "affinity=cosin"), "--set affinity=cosin is not offered"),
+        (("-o", "g.part.7"), "g.part.7 is METIS's name for 7 clusters, and -k asks for 3"),
         (("--set", "nonsense=7"), "expected NAME=VALUE with NAME one of aggregate, assign_labels"),
         (("--set", "refine"), "expected NAME=VALUE"),
         (("--set", "coreset_size=100", "--coreset-size", "120"), "coreset_size is given by --coreset-size and by --set"),

@@ -74,6 +74,7 @@ ORDER = [
     "scikit_learn",
     "baselines",
     "models",
+    "adapters",
     "datasets",
     "experiments",
     "commands",

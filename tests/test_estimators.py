@@ -272,27 +272,33 @@ def test_square_symmetric_tables_draw_the_same_warning(kind: Any, form: Any, rng
     kind(3, random_state=0).fit(form(X[:, :5]))
 
 
-def test_graphs_of_other_libraries_are_told_what_to_pass(kind: Any, tmp_path: Any) -> None:
-    import networkx as nx
-
-    for foreign in (nx.karate_club_graph(), nx.DiGraph([(0, 1)])):
-        for affinity in ("auto", "precomputed", "nearest_neighbors"):
-            with pytest.raises(
-                TypeError, match=r"X is an object of networkx .*: pass its matrix, nx\.to_scipy_sparse_array\(G\)"
-            ):
-                kind(2, affinity=affinity).fit(foreign)
-    kind(2, random_state=0).fit(nx.to_scipy_sparse_array(nx.karate_club_graph()))
-    for library, cure in (("igraph", "G.get_adjacency_sparse()"), ("anndata", 'adata.obsp["connectivities"]')):
+def test_graphs_of_libraries_without_an_adapter_are_told_what_to_pass(kind: Any) -> None:
+    for library, cure in (("graph_tool", "graph_tool.spectral.adjacency(g)"), ("dgl", 'g.adj_external(scipy_fmt="csr")')):
         unknown = type("Foreign", (), {"__module__": f"{library}.core"})
         with pytest.raises(TypeError, match=re.escape(cure)):
             kind(2).fit(unknown())
         with pytest.raises(TypeError, match=re.escape(cure)):
             kind(2).fit(type("Own", (unknown,), {})())
-    with pytest.raises(TypeError, match=r"the name of a file: pass corecut\.read_graph\('edges.txt'\)"):
-        kind(2).fit("edges.txt")
-    store = GraphStore.write(Graph.from_matrix(make_sbm(20, 2, 0.5, 0.1, random_state=0)[0]), tmp_path / "g.store")
-    with pytest.raises(TypeError, match=r"X is a GraphStore: pass its graph, store\.graph"):
-        kind(2).fit(store)
+
+
+def test_files_and_stores_are_graphs(kind: Any, tmp_path: Any) -> None:
+    graph = Graph.from_matrix(make_sbm(20, 2, 0.5, 0.1, random_state=0)[0])
+    expected = kind(2, random_state=0).fit(graph).labels_
+    store = GraphStore.write(graph, tmp_path / "g.store")
+    for given in (store, tmp_path / "g.store", str(tmp_path / "g.store")):
+        model = kind(2, random_state=0).fit(given)
+        np.testing.assert_array_equal(model.labels_, expected)
+    with pytest.raises(
+        ValueError, match='X is a GraphStore of corecut, which affinity=\'rbf\' does not take: use "auto" or "precomputed"'
+    ):
+        kind(2, affinity="rbf").fit(store)
+    with pytest.raises(ValueError, match="X is the name of a file, which affinity='rbf' does not take"):
+        kind(2, affinity="rbf").fit("edges.txt")
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        kind(2).fit(str(tmp_path / "nothing.txt"))
+    for given in (store, tmp_path / "g.store"):
+        with pytest.warns(UserWarning, match="check='full' has no effect on a Graph"):
+            kind(2, check="full", random_state=0).fit(given)
 
 
 # --- refusals ------------------------------------------------------------------------------------------------------------
@@ -341,7 +347,7 @@ def test_numbers_of_clusters_that_are_none(kind: Any, k: Any) -> None:
         kind(k).fit(with_entry(2.0))
 
 
-@pytest.mark.parametrize("affinity", ["cosine", "poly", None, 3])
+@pytest.mark.parametrize("affinity", ["additive_chi2", "manhattan", None, 3])
 def test_unknown_affinities_are_refused_with_a_list(kind: Any, affinity: Any) -> None:
     with pytest.raises(ValueError, match=r'affinity=.* is not offered: use "auto", "precomputed"'):
         kind(3, affinity=affinity).fit(np.ones((6, 2)))
@@ -363,8 +369,9 @@ WRONG: dict[str, tuple[Any, str]] = {
     "sampler": ("fast", "must be one of"),
     "importance": ("much", "importance must be one of"),
     "candidates": ("some", "candidates must be one of"),
-    "eigen_solver": ("amg", "eigen_solver must be one of"),
-    "assign_labels": ("discretize", "assign_labels must be one of"),
+    "eigen_solver": ("fast", "eigen_solver must be one of"),
+    "eigen_tol": (1e-4, "eigen_tol=0.0001 is not offered"),
+    "assign_labels": ("qr", "assign_labels must be one of"),
     "n_init": (0, "n_init must be at least 1"),
     "effort": (0, "effort must be"),
     "max_iter": (0, "max_iter must be at least 1"),
@@ -375,7 +382,10 @@ WRONG: dict[str, tuple[Any, str]] = {
     "symmetrize": ("sum", "symmetrize must be one of"),
     "random_state": ("lucky", "random_state must be"),
     "n_clusters": (2.5, "n_clusters must be an integer"),
-    "affinity": ("cosine", "affinity='cosine' is not offered"),
+    "affinity": ("manhattan", "affinity='manhattan' is not offered"),
+    "degree": (-1, "degree must be a finite number not below 0"),
+    "coef0": ("x", "coef0 must be a number"),
+    "kernel_params": ([1], "kernel_params must be a dict"),
     "n_neighbors": (1, "n_neighbors=1 joins no two points"),
     "neighbors": ("some", "neighbors must be one of"),
     "gamma": (-1, "gamma must be a finite number above 0"),

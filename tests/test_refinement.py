@@ -326,6 +326,18 @@ def test_empty_clusters_stay_empty_and_count(rng: np.random.Generator) -> None:
     assert more.objective == pytest.approx(plain.objective + 3)
 
 
+@pytest.mark.parametrize("names", [np.array([3, 7, 20]), np.array(["x", "y", "zz"]), np.array([1.0, 2.0, 5.0])])
+def test_any_labels_are_taken_and_kept(names: np.ndarray, rng: np.random.Generator) -> None:
+    A = problems.random_adjacency(rng, 30)
+    labels = np.concatenate([[0, 1, 2], rng.integers(3, size=27)])
+    plain = refine_partition(A, labels)
+    called = refine_partition(A, names[labels])
+    np.testing.assert_array_equal(called.labels, names[plain.labels])
+    np.testing.assert_array_equal(refine_partition(A, names[labels].tolist()).labels, names[plain.labels])
+    assert (called.objective, called.n_moves) == (plain.objective, plain.n_moves)
+    assert normalized_cut(A, called.labels) == normalized_cut(A, plain.labels)
+
+
 def test_a_graph_without_edges_is_left_alone() -> None:
     found = refine_partition(np.zeros((3, 3)), [0, 1, 1], balance=1.0)
     assert (found.n_moves, found.objective, found.converged) == (0, 2.0, True)
@@ -336,7 +348,8 @@ def test_a_graph_without_edges_is_left_alone() -> None:
     [
         ([0, 1], {}, ValueError, r"labels must be one label per node: expected shape \(3,\), got \(2,\)"),
         ([0, -1, 0], {}, ValueError, "labels must not be negative, got -1 at node 1"),
-        ([0.0, 1.0, 0.0], {}, TypeError, "labels must be integers"),
+        ([0.5, 1.0, 0.0], {}, ValueError, "labels must be whole numbers or text"),
+        ([0.0, 1.0, 0.0], {"n_clusters": 2}, TypeError, "labels must be integers"),
         ([0, 1, 1], {"n_clusters": 1}, ValueError, "n_clusters=1 is below the largest label plus one, 2"),
         ([0, 1, 1], {"balance": -1.0}, ValueError, "balance must be a finite number not below 0, got -1"),
         ([0, 1, 1], {"balance": "auto"}, TypeError, "balance must be a number, got 'auto'"),

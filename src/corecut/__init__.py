@@ -36,6 +36,7 @@ _MODULE_OF = {
     "coreset_kernel_kmeans": "lloyd",
     "kernel_kmeans": "lloyd",
     "kernel_kmeans_cost": "metrics",
+    "kernel_graph": "neighbors",
     "label_confidence": "confidence",
     "label_nodes": "labelling",
     "load": "models",
@@ -82,7 +83,12 @@ if TYPE_CHECKING:
         normalized_cut as normalized_cut,
     )
     from corecut.models import load as load
-    from corecut.neighbors import callable_graph as callable_graph, neighbor_graph as neighbor_graph, rbf_graph as rbf_graph
+    from corecut.neighbors import (
+        callable_graph as callable_graph,
+        kernel_graph as kernel_graph,
+        neighbor_graph as neighbor_graph,
+        rbf_graph as rbf_graph,
+    )
     from corecut.readers import read_graph as read_graph
     from corecut.refinement import Refinement as Refinement, refine_partition as refine_partition
     from corecut.sampling import Seeds as Seeds, sample_seeds as sample_seeds

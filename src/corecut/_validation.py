@@ -116,30 +116,6 @@ def _plain_labels(array: AnyArray, name: str) -> AnyArray:
     raise TypeError(f"{name} must be all numbers or all text, got {type(values[0]).__name__} and other types")
 
 
-# What to pass instead of another library's graph.
-_FOREIGN = {
-    "networkx": "nx.to_scipy_sparse_array(G)",
-    "igraph": "G.get_adjacency_sparse()",
-    "anndata": 'adata.obsp["connectivities"]',
-    "torch_geometric": "torch_geometric.utils.to_scipy_sparse_matrix(data.edge_index)",
-    "graph_tool": "graph_tool.spectral.adjacency(g)",
-    "networkit": "networkit.algebraic.adjacencyMatrix(G)",
-    "dgl": 'g.adj_external(scipy_fmt="csr")',
-}
-
-
-def check_matrix_like(X: Any) -> None:
-    """Refuse graphs of other libraries, file names and stores, and say what to pass instead."""
-    kind = type(X)
-    for library in (base.__module__.partition(".")[0] for base in kind.__mro__):
-        if library in _FOREIGN:
-            raise TypeError(f"X is an object of {library} ({kind.__name__}): pass its matrix, {_FOREIGN[library]}")
-    if isinstance(X, str | bytes | os.PathLike):
-        raise TypeError(f"X is the name of a file: pass corecut.read_graph({X!r})")
-    if kind.__module__ == "corecut.store":
-        raise TypeError(f"X is a {kind.__name__}: pass its graph, store.graph")
-
-
 def check_weights(weights: Any, n_nodes: int, *, name: str = "weights") -> FloatArray:
     """Return finite non-negative float64 weights, one per node, not all zero."""
     array = np.ascontiguousarray(weights, dtype=np.float64)

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self, cast, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,36 +19,60 @@ from corecut._files import first_line
 from corecut._progress import Stages
 from corecut._random import check_random_state
 from corecut._typing import AnyArray, FloatArray, LabelArray, RandomState
-from corecut._validation import check_count, check_matrix_like, check_option, check_real, thread_count
+from corecut._validation import check_count, check_option, check_real, thread_count
 from corecut.advice import advise, of_strangers
 from corecut.confidence import partition_measures
-from corecut.graph import Check, Graph, NotSymmetricError, Symmetrize
+from corecut.graph import (
+    Check,
+    Graph,
+    NotSymmetricError,
+    Symmetrize,
+    adapter_named,
+    adapter_of,
+    as_graph,
+    is_path,
+    is_plain,
+    is_store,
+)
 from corecut.model_content import packed, unpacked
 from corecut.model_files import ModelFile, write_model
 from corecut.neighbors import (
+    Kernel,
     NeighborMethod,
     auto_neighbors,
     callable_graph,
     check_neighbors,
     find_neighbors,
+    kernel_graph,
     neighbor_graph,
     rbf_graph,
 )
+from corecut.node_ids import labels_by_name
 from corecut.objective import Objective
 from corecut.prediction import FittedClusters, FittedInput, graph_fingerprints, matrix_fingerprints, predict_rows
 
 Affinity = (
-    Literal["auto", "precomputed", "precomputed_nearest_neighbors", "nearest_neighbors", "rbf"] | Callable[[Any, Any], float]
+    Literal["auto", "precomputed", "precomputed_nearest_neighbors", "nearest_neighbors", "rbf"] | Kernel | Callable[..., float]
 )
-_NAMED = get_args(get_args(Affinity)[0])
+_NAMED = (*get_args(get_args(Affinity)[0]), *get_args(Kernel))
 
 # Which affinities a parameter belongs to, and its default: what is set for another one would be ignored.
 _SHAPERS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "n_neighbors": ("auto", ("nearest_neighbors", "precomputed_nearest_neighbors")),
     "neighbors": ("auto", ("nearest_neighbors",)),
-    "gamma": (1.0, ("rbf",)),
+    "gamma": (1.0, ("rbf", "laplacian", "poly", "polynomial", "sigmoid", "chi2")),
+    "degree": (3, ("poly", "polynomial")),
+    "coef0": (1, ("poly", "polynomial", "sigmoid")),
+    "kernel_params": (None, ("a function",)),
     "symmetrize": (None, ("precomputed",)),
     "check": ("sample", ("precomputed",)),
+}
+
+# What scikit-learn's `SpectralClustering` takes and is not offered, why, and what to use.
+_REFUSED: dict[tuple[str, str], str] = {
+    ("assign_labels", "discretize"): 'it rotates k dense vectors of every node; use "kmeans" or "cluster_qr"',
+    ("eigen_solver", "lobpcg"): 'it is a solver for the Laplacian of all nodes; use "arpack" (exact), or "auto"',
+    ("eigen_solver", "amg"): 'it is a solver for the Laplacian of all nodes; use "arpack" (exact), or "auto"',
 }
 
 
@@ -66,6 +90,10 @@ class GraphClusterer:
     random_state: RandomState
     n_jobs: int | None
     verbose: int
+    # Of estimators that have no such parameters, scikit-learn's defaults.
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name.
@@ -83,11 +111,21 @@ class GraphClusterer:
         if not (isinstance(self.affinity, str) and self.affinity in _NAMED) and not callable(self.affinity):
             raise ValueError(
                 f'affinity={self.affinity!r} is not offered: use "auto", "precomputed", "precomputed_nearest_neighbors", '
-                '"nearest_neighbors", "rbf", or a function of two points that returns their similarity'
+                '"nearest_neighbors", "rbf", another kernel of scikit-learn ("chi2", "cosine", "laplacian", "linear", "poly", '
+                '"sigmoid"), or a function of two points that returns their similarity'
             )
+        for (name, value), why in _REFUSED.items():
+            if getattr(self, name, None) == value:
+                raise ValueError(f'{name}="{value}" of scikit-learn is not offered here: {why}')
         check_neighbors(self.n_neighbors)
         check_option(self.neighbors, "neighbors", get_args(NeighborMethod))
         check_real(self.gamma, "gamma", exclusive=True)
+        check_real(self.degree, "degree")
+        check_real(self.coef0, "coef0", minimum=-np.inf)
+        if self.kernel_params is not None and not isinstance(self.kernel_params, dict):
+            raise TypeError(
+                f"kernel_params must be a dict of arguments for the affinity's function, got {self.kernel_params!r}"
+            )
         check_option(self.symmetrize, "symmetrize", (None, "mean", "max", "min"))
         check_option(self.check, "check", get_args(Check))
         check_random_state(self.random_state)
@@ -102,12 +140,12 @@ class GraphClusterer:
     def _graph(self, X: Any, stage: Stages) -> Graph:
         """Return the graph that `X` is, or the neighbour graph of the points that it holds."""
         with stage("graph"):
-            check_matrix_like(X)
             affinity = self.affinity
             if affinity == "auto":
                 affinity = "precomputed" if _looks_like_graph(X) else "nearest_neighbors"
             self._tell_of_idle(X, affinity)
-            if affinity == "precomputed":
+            self._of_points = affinity != "precomputed"
+            if not self._of_points:
                 graph = self._checked(X)
                 self.n_features_in_ = graph.n_nodes
                 self._names = graph.node_ids
@@ -116,19 +154,23 @@ class GraphClusterer:
                 given = matrix_fingerprints(X, n_jobs=self.n_jobs) if directed else None
                 self._prepared = FittedInput(affinity, graph.n_nodes, fingerprints=given)
                 return graph
-            if isinstance(X, Graph):
-                raise ValueError(f'X is a Graph, which affinity={affinity!r} does not take: use "auto" or "precomputed"')
+            if _is_surely_graph(X):
+                kind = "the name of a file" if is_path(X) else f"a {type(X).__name__} of {type(X).__module__.partition('.')[0]}"
+                raise ValueError(f'X is {kind}, which affinity={affinity!r} does not take: use "auto" or "precomputed"')
+            X = self._named_points(X)
             points = self._checked_points(X)
             self._prepared = self._kept(X, points, affinity)
-            self._names = None
             if affinity == "rbf":
                 return rbf_graph(points, gamma=self.gamma, n_jobs=self.n_jobs)
             if affinity == "precomputed_nearest_neighbors":
                 return neighbor_graph(points, n_neighbors=self.n_neighbors, metric="precomputed", n_jobs=self.n_jobs)
             if affinity == "nearest_neighbors":
                 return self._neighbor_graph(points, stage)
-            assert callable(affinity)
-            return callable_graph(points, affinity, n_jobs=self.n_jobs)
+            if not callable(affinity):
+                return kernel_graph(
+                    points, cast(Kernel, affinity), gamma=self.gamma, degree=self.degree, coef0=self.coef0, n_jobs=self.n_jobs
+                )
+            return callable_graph(points, affinity, kernel_params=self.kernel_params, n_jobs=self.n_jobs)
 
     def _checked_points(self, X: Any, *, new: bool = False) -> Any:
         """Return points as an array or a CSR matrix of finite numbers; scikit-learn words what is wrong with them."""
@@ -159,7 +201,9 @@ class GraphClusterer:
         points = points.copy() if shared else points
         if affinity == "nearest_neighbors":
             return FittedInput(affinity, columns, count, points=points)
-        parameters = {} if callable(affinity) else {"gamma": float(self.gamma)}
+        # A function comes back to a saved model by itself, with its parameters.
+        names = () if callable(affinity) else ("gamma", "degree", "coef0")
+        parameters = {name: float(getattr(self, name)) for name in names}
         return FittedInput(affinity, columns, parameters=parameters, points=points)
 
     def _tell_of_idle(self, X: Any, affinity: Any) -> None:
@@ -168,24 +212,32 @@ class GraphClusterer:
             value = getattr(self, name)
             if value == default:
                 continue
-            if affinity not in meant_for:
+            if ("a function" if callable(affinity) else affinity) not in meant_for:
                 what = "graph" if affinity == "precomputed" else f"affinity {affinity!r}"
-                advise(f"{name}={value!r} has no effect on this {what}: it belongs to affinity={meant_for[0]!r}")
-            elif isinstance(X, Graph):
+                home = meant_for[0] if meant_for[0] == "a function" else repr(meant_for[0])
+                advise(f"{name}={value!r} has no effect on this {what}: it belongs to affinity={home}")
+            elif isinstance(X, Graph) or is_store(X) or (is_path(X) and name == "check"):
                 advise(f"{name}={value!r} has no effect on a Graph, which was checked when it was made: pass it the matrix's")
 
     def _checked(self, X: Any) -> Graph:
-        if isinstance(X, Graph):
-            return X
         try:
-            return Graph.from_matrix(X, symmetrize=self.symmetrize, check=self.check, n_jobs=self.n_jobs)
+            return as_graph(X, symmetrize=self.symmetrize, check=self.check, n_jobs=self.n_jobs)
         except NotSymmetricError as error:
-            if self.affinity != "auto":
+            if self.affinity != "auto" or _is_surely_graph(X):
                 raise
+            kind = "sparse matrix" if sp.issparse(X) else "frame"
             raise NotSymmetricError(
-                f"{error}; a square sparse matrix is taken for a graph: "
-                'pass affinity="nearest_neighbors" if its rows are points'
+                f'{error}; a square {kind} is taken for a graph: pass affinity="nearest_neighbors" if its rows are points'
             ) from None
+
+    def _named_points(self, X: Any) -> Any:
+        """Return points in a form that scikit-learn takes, and keep their names: the index of a frame."""
+        adapter = adapter_of(X)
+        self._names = None
+        if hasattr(adapter, "row_names"):
+            adapter.check_features(X)
+            self._names = adapter.row_names(X)
+        return adapter.matrix_of(X) if hasattr(adapter, "matrix_of") else X
 
     def _fitted(self, graph: Graph, labels: LabelArray, stage: Stages, *, given: Any, fee: float = 0.0) -> None:
         """Keep the labels, and measure them while the data are as they were.
@@ -198,6 +250,9 @@ class GraphClusterer:
         self.timings_ = stage.timings
         self._source = self._prepared  # a fit that fails leaves the model of before
         del self._prepared
+        # A copy that a matrix had to be turned into would stay in memory for nobody.
+        copied = isinstance(given, np.ndarray) or (sp.issparse(given) and not _shares_memory(graph, given))
+        self._affinity = None if copied and not self._of_points else graph
         self._agreement: FloatArray | None = None
         # `labels_` and `n_clusters` can be changed by now; what was fitted cannot.
         self._to_measure: tuple[Graph, LabelArray, int, float, int | None] | None
@@ -295,10 +350,12 @@ class GraphClusterer:
     def _new_rows(self, X: Any) -> Any:
         """Check new data against what was fitted."""
         if self._source.affinity != "precomputed":
-            return self._checked_points(X, new=True)
-        check_matrix_like(X)
-        if not isinstance(X, Graph) and not sp.issparse(X):
-            X = np.asarray(X)
+            adapter = adapter_of(X)
+            return self._checked_points(adapter.matrix_of(X) if hasattr(adapter, "matrix_of") else X, new=True)
+        if not isinstance(X, Graph):
+            adapter = adapter_of(X)
+            X = adapter.matrix_of(X) if hasattr(adapter, "matrix_of") else X
+            X = X if sp.issparse(X) else np.asarray(X)
         shape = (X.n_nodes, X.n_nodes) if isinstance(X, Graph) else X.shape
         n = self._source.n_columns
         if len(shape) != 2:
@@ -346,12 +403,52 @@ class GraphClusterer:
         model._to_measure = model._margins = model._agreement = None
         return model
 
+    @property
+    def affinity_matrix_(self) -> sp.csr_array:
+        """The graph that was clustered, as a scipy matrix: of points their neighbours, else the graph that was given.
+
+        It is there where it costs no copy: not in a pickled model, and not of a matrix that had to be converted.
+        """
+        self._check_fitted()
+        kept: Graph | None = getattr(self, "_affinity", None)
+        if kept is None:
+            raise AttributeError(
+                "affinity_matrix_ was not kept, because the matrix had to be converted or the model was pickled; "
+                "Graph.from_matrix(X).adjacency gives it"
+            )
+        return kept.adjacency
+
+    @property
+    def labels_by_name_(self) -> dict[Any, int]:
+        """The cluster of every node by its name: of a networkx graph its nodes, of a file its ids, of a frame its index."""
+        self._check_fitted()
+        return labels_by_name(self.labels_, self._names)
+
+    def labels_as(self, library: Literal["networkx", "igraph", "pandas", "anndata", "torch"]) -> Any:
+        """Return the labels in the form that another library's users expect.
+
+        Parameters
+        ----------
+        library
+            "networkx": a label by node, for `networkx.set_node_attributes`; "igraph": a membership list, for
+            `igraph.VertexClustering`; "pandas": a Series with the nodes' names as index; "anndata": the same as categories, for
+            a column of `obs`; "torch": an integer tensor.
+        """
+        self._check_fitted()
+        check_option(library, "library", ("networkx", "igraph", "pandas", "anndata", "torch"))
+        try:
+            return adapter_named(library).labels_of(self.labels_, self._names)
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                f'labels_as("{library}") needs {error.name}; install it with: pip install {error.name}'
+            ) from None
+
     def __getstate__(self) -> dict[str, Any]:
         # A pickled model holds its measures, not the graph they are taken on.
         if getattr(self, "_to_measure", None) is not None:
             self._measure()
         state: Any = super().__getstate__()
-        return dict(state)
+        return {name: value for name, value in dict(state).items() if name != "_affinity"}
 
     def fit_predict(self, X: Any, y: Any = None) -> LabelArray:
         """Cluster `X` and return the labels; see :meth:`fit`."""
@@ -372,12 +469,28 @@ def check_components(n_clusters: int, n_components: int | None, *, solver: str |
         )
 
 
+def _shares_memory(graph: Graph, matrix: Any) -> bool:
+    """Whether a graph uses a matrix as it is."""
+    return np.may_share_memory(graph.indices, getattr(matrix, "indices", np.empty(0)))
+
+
+def _is_surely_graph(X: Any) -> bool:
+    """Say whether `X` can be nothing but a graph: it is no table of any kind."""
+    if isinstance(X, Graph) or is_store(X) or is_path(X) or is_plain(X):
+        return True
+    adapter = adapter_of(X)
+    return adapter is not None and not (hasattr(adapter, "is_graph") and hasattr(X, "shape"))
+
+
 def _looks_like_graph(X: Any) -> bool:
-    """Say whether `X` is a Graph or a square sparse matrix; warn of anything else that could be a graph, too."""
-    if isinstance(X, Graph):
+    """Say whether `X` is a graph or a square sparse matrix; warn of anything else that could be a graph, too."""
+    if _is_surely_graph(X):
         return True
     if sp.issparse(X):
         return len(X.shape) == 2 and X.shape[0] == X.shape[1]
+    adapter = adapter_of(X)
+    if adapter is not None and adapter.is_graph(X):
+        return True
     table = _as_table(X)
     if table is not None and np.allclose(table, table.T):
         kind = "array" if isinstance(X, np.ndarray) else "table"

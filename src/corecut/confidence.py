@@ -21,6 +21,7 @@ from corecut._typing import FloatArray, LabelArray
 from corecut._validation import compact_labels, thread_count
 from corecut.graph import Graph, as_graph
 from corecut.metrics import cluster_sums
+from corecut.node_ids import in_node_order
 
 
 def label_confidence(graph: Any, labels: Any, *, n_jobs: int | None = None) -> FloatArray:
@@ -35,7 +36,7 @@ def label_confidence(graph: Any, labels: Any, *, n_jobs: int | None = None) -> F
     array([1., 0., 0., 1.])
     """
     checked = as_graph(graph, n_jobs=n_jobs)
-    partition, k = compact_labels(labels, checked.n_nodes)
+    partition, k = compact_labels(in_node_order(labels, checked), checked.n_nodes)
     return _margins(checked, *_core.cluster_margins(checked.matrix, partition, k, thread_count(n_jobs)))
 
 

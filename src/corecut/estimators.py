@@ -38,15 +38,22 @@ class CoresetSpectralClustering(GraphClusterer):
     n_clusters
         Number of clusters k.
     affinity
-        What `X` is: "precomputed" (a graph), "nearest_neighbors" or "rbf" (points), "precomputed_nearest_neighbors" (sparse
-        distances), or a function of two points. "auto" takes a :class:`Graph` or a square sparse matrix for a graph and
-        anything else for points; a square symmetric array, frame or list draws a warning.
+        What `X` is: "precomputed" (a graph), "nearest_neighbors" or "rbf" (points; also the other kernels of scikit-learn that
+        are not negative: "cosine", "laplacian", "poly", "sigmoid", "linear", "chi2"), "precomputed_nearest_neighbors" (sparse
+        distances), or a function of two points. "auto" takes for a graph: a :class:`Graph` or a store, the name of a file, a
+        square sparse matrix, a graph of networkx or igraph, a table of edges or a square frame with equal index and columns
+        (with a warning), an AnnData, an `edge_index`. Anything else is points; a square symmetric array or list draws a
+        warning.
     n_neighbors
         Neighbours of each point, itself included, so at least 2; "auto" lets it grow slowly with the number of points.
     neighbors
         How they are searched for: "exact", "approximate", or "auto": exact up to 100,000 points or in up to 8 dimensions.
     gamma
-        Coefficient of the "rbf" affinity.
+        Coefficient of the "rbf" affinity, and of other kernels that have one.
+    degree, coef0
+        Of the "poly" affinity, and `coef0` of "sigmoid", as in scikit-learn.
+    kernel_params
+        Other arguments of an affinity that is a function, by name.
     coreset_size
         Number of draws, a fraction of the nodes, or "auto": all nodes of a graph of up to 3,000 (6,000 where it has at most
         150,000 entries); otherwise 20 draws per cluster, at least 1,500, and enough for an induced mean degree of 20. A
@@ -74,6 +81,9 @@ class CoresetSpectralClustering(GraphClusterer):
     eigen_solver
         "arpack" (exact), "subspace", "power" (the paper's fast method) or "auto": "subspace", but "power" on a coreset's graph
         from 32 clusters on. None, scikit-learn's default, is "auto".
+    eigen_tol
+        scikit-learn's tolerance of the eigenvectors. Only its default "auto" is taken: each solver ends by its own estimate of
+        what is still wrong.
     n_components
         Number of vectors of the embedding; None for what the solver takes by itself.
     assign_labels
@@ -111,6 +121,10 @@ class CoresetSpectralClustering(GraphClusterer):
     ----------
     labels_
         Cluster of every node, 0..k-1.
+    labels_by_name_
+        The same by the nodes' names: nodes of networkx, names of igraph, ids of a file, the index of a frame. See `labels_as`.
+    affinity_matrix_
+        The graph that was clustered, where that costs no copy.
     coreset_indices_, coreset_weights_, coreset_labels_
         The coreset and its partition; of the quotient graph's groups where the graph was aggregated. All nodes (or groups)
         where no coreset was drawn.
@@ -172,6 +186,9 @@ class CoresetSpectralClustering(GraphClusterer):
         n_neighbors: int | Literal["auto"] = "auto",
         neighbors: NeighborMethod = "auto",
         gamma: float = 1.0,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
         coreset_size: float | Literal["auto"] = "auto",
         aggregate: bool | Literal["auto"] = "auto",
         regularization: float | Literal["auto"] = "auto",
@@ -181,6 +198,7 @@ class CoresetSpectralClustering(GraphClusterer):
         importance: Importance = "seeds",
         degrees: Degrees = "rows",
         eigen_solver: EigenSolver | None = "auto",
+        eigen_tol: Literal["auto"] = "auto",
         n_components: int | None = None,
         assign_labels: AssignLabels = "kmeans",
         n_init: int | Literal["auto"] = "auto",
@@ -201,6 +219,9 @@ class CoresetSpectralClustering(GraphClusterer):
         self.n_neighbors = n_neighbors
         self.neighbors = neighbors
         self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
         self.coreset_size = coreset_size
         self.aggregate = aggregate
         self.regularization = regularization
@@ -210,6 +231,7 @@ class CoresetSpectralClustering(GraphClusterer):
         self.importance = importance
         self.degrees = degrees
         self.eigen_solver = eigen_solver
+        self.eigen_tol = eigen_tol
         self.n_components = n_components
         self.assign_labels = assign_labels
         self.n_init = n_init
@@ -267,6 +289,11 @@ class CoresetSpectralClustering(GraphClusterer):
     def check_parameters(self) -> None:
         """Refuse parameters that no input could make right; `fit` does so before it looks at `X`."""
         super().check_parameters()
+        if not (isinstance(self.eigen_tol, str) and self.eigen_tol == "auto"):
+            raise ValueError(
+                f"eigen_tol={self.eigen_tol!r} is not offered: each solver ends by its own estimate of what is still wrong; "
+                'leave it at "auto", or use eigen_solver="arpack" for exact eigenvectors'
+            )
         settings = self._settings()
         check_components(
             settings.n_clusters, settings.n_components, solver=settings.eigen_solver, assign_labels=settings.assign_labels

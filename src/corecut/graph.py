@@ -1,5 +1,7 @@
 """Graph: a symmetric non-negative sparse matrix with its degrees, and the contract that input must meet.
 
+:func:`as_graph` is the one door: matrices, files, stores, and graphs of other libraries (:mod:`corecut.adapters`).
+
 What is accepted: any scipy sparse matrix or array (or a dense square array), bool, integer or float values, 32- or 64-bit
 indices, unsorted and duplicate entries (summed), stored zeros (dropped), self-loops or none, isolated nodes, several
 components. A canonical CSR matrix is used as it is: its arrays are neither copied nor changed.
@@ -10,8 +12,10 @@ square, column indices out of range, complex and object values.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import os
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
@@ -50,7 +54,8 @@ class Graph:
     diagonal
         Weights of the self-loops, or None when there are none.
     node_ids
-        The nodes' own ids (integers or text) in the order of their numbers, or None when a node's id is its number.
+        The nodes' own ids (integers, text, or the objects that another library has for nodes) in the order of their numbers,
+        or None when a node's id is its number.
     """
 
     indptr: AnyArray
@@ -167,9 +172,102 @@ class Graph:
         return f"Graph({self.n_nodes:,} nodes, {self.n_entries:,} entries, {kind})"
 
 
-def as_graph(graph: Any, *, n_jobs: int | None = None) -> Graph:
-    """Return `graph` if it is a Graph, else check and wrap it."""
-    return graph if isinstance(graph, Graph) else Graph.from_matrix(graph, n_jobs=n_jobs)
+# The modules of `corecut.adapters` by the library that a thing comes from. They are named and not imported, because they are
+# loaded when such a thing is met, and because they build on this module.
+_ADAPTERS = {
+    "networkx": "networkx",
+    "igraph": "igraph",
+    "pandas": "pandas",
+    "polars": "pandas",
+    "anndata": "anndata",
+    "torch": "torch",
+    "torch_geometric": "torch",
+}
+# What to pass instead of the graphs of libraries that have no adapter.
+_FOREIGN = {
+    "graph_tool": "graph_tool.spectral.adjacency(g)",
+    "networkit": "networkit.algebraic.adjacencyMatrix(G)",
+    "dgl": 'g.adj_external(scipy_fmt="csr")',
+    "torch_sparse": 'adj.to_scipy("csr")',
+}
+
+
+def as_graph(graph: Any, *, symmetrize: Symmetrize = None, check: Check = "sample", n_jobs: int | None = None) -> Graph:
+    """Return a graph for whatever holds one: the one door of all functions that take graphs.
+
+    Parameters
+    ----------
+    graph
+        A :class:`Graph`, which is returned as it is; a scipy matrix or a square array; the name of a file, or a
+        :class:`GraphStore`; a graph of networkx or igraph; a pandas or polars table of edges, a square pandas frame; an
+        AnnData; a tensor or a `Data` of PyTorch Geometric.
+    symmetrize, check, n_jobs
+        As in :meth:`Graph.from_matrix`. They have no effect on a :class:`Graph` or a store.
+
+    Returns
+    -------
+    Graph
+        With the nodes' names in `node_ids` where the input has them.
+    """
+    if isinstance(graph, Graph):
+        return graph
+    if is_store(graph):
+        stored: Graph = graph.graph
+        return stored
+    if is_path(graph):
+        read: Graph = import_module("corecut.readers").read_graph(graph, symmetrize=symmetrize, n_jobs=n_jobs)
+        return read
+    if is_plain(graph):
+        kind = "dict of neighbours" if isinstance(graph, dict) else f"{type(graph).__name__} of edges"
+        raise TypeError(
+            f"a {kind} is not taken for a graph by itself: pass networkx.Graph(X), or "
+            'pandas.DataFrame(edges, columns=["source", "target"])'
+        )
+    adapter = adapter_of(graph)
+    if adapter is None:
+        return Graph.from_matrix(graph, symmetrize=symmetrize, check=check, n_jobs=n_jobs)
+    made: Graph = adapter.opened(graph, symmetrize=symmetrize, check=check, n_jobs=n_jobs)
+    return made
+
+
+def adapter_of(X: Any) -> Any:
+    """Return the module of `corecut.adapters` that knows what X is; None for what needs none. Refuse what has none."""
+    if isinstance(X, np.ndarray) or sp.issparse(X):
+        return None  # whoever has made a class of it: views of AnnData are such
+    for library in (base.__module__.partition(".")[0] for base in type(X).__mro__):
+        if library in _ADAPTERS and not (library == "anndata" and not hasattr(X, "obsp")):  # its views of frames are frames
+            return adapter_named(_ADAPTERS[library])
+        if library in _FOREIGN:
+            raise TypeError(f"X is an object of {library} ({type(X).__name__}): pass its matrix, {_FOREIGN[library]}")
+    return None
+
+
+def adapter_named(name: str) -> Any:
+    """Return a module of `corecut.adapters`."""
+    return import_module(f"corecut.adapters.{name}")
+
+
+def is_path(X: Any) -> bool:
+    """Whether X is the name of a file."""
+    return isinstance(X, str | os.PathLike)
+
+
+def is_plain(X: Any) -> bool:
+    """Whether X is a graph in plain Python: a dict of neighbours, or a list of pairs of which the first has text in it."""
+    if isinstance(X, dict):
+        return not sp.issparse(X)  # one of scipy's formats is a dict
+    pairs = isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], list | tuple)
+    return pairs and any(isinstance(end, str) for end in X[0][:2])
+
+
+def is_store(X: Any) -> bool:
+    """Whether X is a graph store."""
+    return type(X).__module__ == "corecut.store" and hasattr(X, "graph")
+
+
+def with_names(graph: Graph, names: AnyArray | None) -> Graph:
+    """Return the graph with other names of its nodes."""
+    return graph if names is None else replace(graph, node_ids=names)
 
 
 def _as_csr(matrix: Any) -> CsrArrays:

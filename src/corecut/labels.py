@@ -1,11 +1,13 @@
 """Labels in files: one row per node, columns `node` (the graph file's own id) and `label`.
 
 Parquet, CSV, TSV or npy by the file's ending, and text (CSV, TSV) compressed when .gz, .bz2 or .zst follows. An npy file
-holds the labels alone, in the order of the node numbers; so does a text file of one column, as METIS and others write them.
+holds the labels alone, in the order of the node numbers; so does a text file of one column, as METIS and others write them:
+GRAPH.part.K, one label per line.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,21 @@ from corecut.readers.streams import LineBlocks
 from corecut.writers import quoted
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+_PART = re.compile(r".+\.part\.([0-9]+)")
 _BATCH = 1 << 20
+
+
+def metis_parts(path: str | Path) -> int | None:
+    """Return K of a name GRAPH.part.K, as METIS calls its files of labels; None for other names.
+
+    Examples
+    --------
+    >>> from corecut.labels import metis_parts
+    >>> metis_parts("4elt.graph.part.8")
+    8
+    """
+    found = _PART.fullmatch(Path(path).name)
+    return None if found is None else int(found[1])
 
 
 def check_labels_path(path: str | Path, *, overwrite: bool = True) -> Path:
@@ -39,8 +55,10 @@ def check_labels_path(path: str | Path, *, overwrite: bool = True) -> Path:
     file = Path(path)
     check_target(file)
     ending = ending_of(file)
+    if metis_parts(file) is not None:
+        ending = ".txt"
     if ending not in (".parquet", ".npy", *_DELIMITERS) or (ending in (".parquet", ".npy") and file.suffix in PACKED):
-        raise ValueError(f"cannot tell the format of {file}; end the name in .parquet, .csv, .tsv or .npy")
+        raise ValueError(f"cannot tell the format of {file}; end the name in .parquet, .csv, .tsv, .npy or .part.K")
     if file.is_dir():
         raise IsADirectoryError(f"{file} is a directory; give a file name")
     if file.exists() and not overwrite:
@@ -64,8 +82,17 @@ def write_labels(path: str | Path, labels: AnyArray, node_ids: AnyArray | None =
     """
     file = check_labels_path(path, overwrite=overwrite)
     ending = ending_of(file)
+    if metis_parts(file) is not None and node_ids is not None:
+        advise(
+            f"{file} cannot hold the nodes' own ids: its lines are in the order of the graph's node numbers; to keep the ids "
+            "choose Parquet, CSV or TSV"
+        )
     with atomic_file(file, overwrite=overwrite) as temporary:
-        if ending == ".npy":
+        if metis_parts(file) is not None:
+            with temporary.open("wb") as stream:
+                for _, part in _batches(labels, None):
+                    stream.write(("\n".join(map(str, part.tolist())) + "\n").encode())
+        elif ending == ".npy":
             with temporary.open("wb") as stream:
                 np.save(stream, np.ascontiguousarray(labels, dtype=np.int32))
         elif ending == ".parquet":

@@ -26,6 +26,7 @@ from corecut._typing import FloatArray, LabelArray
 from corecut._validation import check_nodes, check_option, check_real, compact_labels, thread_count
 from corecut.graph import as_graph
 from corecut.kernel import KernelView
+from corecut.node_ids import in_node_order
 from corecut.objective import Objective, typical_volume
 
 
@@ -37,9 +38,10 @@ def conductance(
     Parameters
     ----------
     graph
-        A :class:`Graph` or anything it can be made from.
+        A :class:`Graph`, or anything that holds one: a matrix, a file's name, a graph of networkx or igraph, a frame.
     labels
         Cluster of every node: integers, text or categories. Clusters are counted in sorted order, whatever numbers they have.
+        Labels by name are taken, too: a mapping, a pandas Series, the communities of networkx, a clustering of igraph.
     balance
         β of the objective (:mod:`corecut.objective`): every cluster pays a fee of β·vol/k for existing. 0 for the plain cut.
     n_clusters
@@ -186,7 +188,7 @@ def kernel_kmeans_cost(
         raise ValueError("give either labels or centers=, and not both")
     n = view.n_points
     if labels is not None:
-        checked, k = compact_labels(labels, n)
+        checked, k = compact_labels(in_node_order(labels, view.graph), n)
         _, association, mass = kernel_association(view, checked, k, n_jobs=n_jobs)
         return trace_cost(view, association, mass)
     if not sp.issparse(centers):
@@ -238,7 +240,7 @@ def _cluster_totals(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return assoc_j, vol_j and the number of nodes S_j of every cluster."""
     checked_graph = as_graph(graph, n_jobs=n_jobs)
-    checked, k = compact_labels(labels, checked_graph.n_nodes, n_clusters=n_clusters)
+    checked, k = compact_labels(in_node_order(labels, checked_graph), checked_graph.n_nodes, n_clusters=n_clusters)
     within = _core.within_cluster(checked_graph.matrix, checked, None, thread_count(n_jobs))
     sizes = np.bincount(checked, minlength=k).astype(np.float64)
     return cluster_sums(checked, within, k), cluster_sums(checked, checked_graph.degrees, k), sizes

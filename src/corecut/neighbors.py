@@ -2,11 +2,12 @@
 
     neighbours:  C_xy = 1 when y is among the `n_neighbors` points nearest to x (x itself the first),   A = (C + Cᵀ)/2,
     rbf:         A_xy = exp(-γ‖x - y‖²),
+    kernel:      A_xy = a kernel of scikit-learn by name ("cosine", "laplacian", "poly", ...), where it is not negative,
     callable:    A_xy = affinity(x, y).
 
 The neighbour graph is sparse: its size grows like n·`n_neighbors`, and it is the one to use. Dense points and Euclidean
-distances are searched by `neighbor_search`, all else by scikit-learn. The other two hold every pair of points and are meant
-for a few thousand of them.
+distances are searched by `neighbor_search`, all else by scikit-learn. The others hold every pair of points and are meant for a
+few thousand of them.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from corecut.graph import Graph
 from corecut.neighbor_search import EXACT_POINTS, TREE_FEATURES, nearest_points
 
 NeighborMethod = Literal["auto", "exact", "approximate"]
+
+Kernel = Literal["chi2", "cosine", "laplacian", "linear", "poly", "polynomial", "sigmoid"]
 
 # All pairs of this many points take 5 GB as a graph; one more turn of the screw and a desktop machine is out of memory.
 _DENSE_LIMIT = 20_000
@@ -237,7 +240,51 @@ def rbf_graph(X: Any, *, gamma: float = 1.0, n_jobs: int | None = None) -> Graph
     return _complete_graph(rbf_kernel(points, gamma=check_real(gamma, "gamma", exclusive=True)), n_jobs)
 
 
-def callable_graph(X: Any, affinity: Callable[[Any, Any], float], *, n_jobs: int | None = None) -> Graph:
+def kernel_graph(
+    X: Any, kernel: Kernel, *, gamma: float = 1.0, degree: float = 3, coef0: float = 1, n_jobs: int | None = None
+) -> Graph:
+    """Return the graph whose weights are a kernel of scikit-learn. O(n²) time and memory, so at most 20,000 points.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, features)
+        Points.
+    kernel
+        "chi2", "cosine", "laplacian", "linear", "poly" ("polynomial") or "sigmoid"; see `sklearn.metrics.pairwise`.
+    gamma, degree, coef0
+        What the kernel has of these; the others are left out.
+    n_jobs
+        Number of threads that look the weights over.
+
+    Returns
+    -------
+    Graph
+        A kernel that is negative between two of the points is refused: weights are similarities.
+
+    Examples
+    --------
+    >>> from corecut import kernel_graph
+    >>> kernel_graph([[1.0, 0.0], [3.0, 4.0]], "cosine").adjacency.toarray().round(3)
+    array([[1. , 0.6],
+           [0.6, 1. ]])
+    """
+    from sklearn.metrics import pairwise_kernels
+
+    check_option(kernel, "kernel", get_args(Kernel))
+    points = _few_points(X, kernel)
+    affinities = pairwise_kernels(points, metric=kernel, filter_params=True, gamma=gamma, degree=degree, coef0=coef0)
+    if affinities.size and affinities.min() < 0:
+        x, y = np.unravel_index(int(affinities.argmin()), affinities.shape)
+        raise ValueError(
+            f"affinity={kernel!r} is negative between points {x} and {y} ({affinities[x, y]:g}), and weights are similarities; "
+            'make the points non-negative, or use "rbf" or "nearest_neighbors"'
+        )
+    return _complete_graph(affinities, n_jobs)
+
+
+def callable_graph(
+    X: Any, affinity: Callable[..., float], *, kernel_params: dict[str, Any] | None = None, n_jobs: int | None = None
+) -> Graph:
     """Return the graph with weights affinity(x, y). One Python call for every pair, so at most 20,000 points.
 
     Parameters
@@ -246,6 +293,8 @@ def callable_graph(X: Any, affinity: Callable[[Any, Any], float], *, n_jobs: int
         Points.
     affinity
         Takes two points (rows of `X`) and returns their similarity, not negative. Each pair is asked for once.
+    kernel_params
+        Other arguments of `affinity`, by name.
     n_jobs
         Number of threads that look the weights over; the calls are made one after the other.
 
@@ -265,7 +314,7 @@ def callable_graph(X: Any, affinity: Callable[[Any, Any], float], *, n_jobs: int
     if not callable(affinity):
         raise TypeError(f"affinity must be a function of two points, got {affinity!r}")
     points = _few_points(X, "callable")
-    return _complete_graph(pairwise_kernels(points, metric=affinity), n_jobs)
+    return _complete_graph(pairwise_kernels(points, metric=affinity, **(kernel_params or {})), n_jobs)
 
 
 def check_points(X: Any) -> Any:

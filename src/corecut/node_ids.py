@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from corecut._typing import AnyArray, IntArray
+from corecut.graph import Graph
 
 
 def checked_ids(node_ids: AnyArray | None) -> AnyArray | None:
@@ -37,10 +40,53 @@ def checked_ids(node_ids: AnyArray | None) -> AnyArray | None:
     return ids.astype(np.int64)
 
 
-def first_repeat(ids: AnyArray) -> int | str | None:
+def labels_by_name(labels: AnyArray, node_ids: AnyArray | None) -> dict[Any, int]:
+    """Return the label of every node by its name, or by its number where it has none."""
+    return dict(zip(range(labels.size) if node_ids is None else node_ids.tolist(), labels.tolist(), strict=True))
+
+
+def in_node_order(labels: Any, graph: Graph, *, name: str = "labels") -> Any:
+    """Return labels in the order of the graph's nodes, where they come by name; any other labels as they are.
+
+    Taken by name are a mapping from names to labels, a list of sets of nodes (networkx's communities), and a pandas Series
+    whose index is the nodes' names in some order. Of a clustering of igraph the membership is taken.
+    """
+    if hasattr(labels, "membership") and hasattr(labels, "graph"):
+        return labels.membership
+    if isinstance(labels, Mapping):
+        by_name: Mapping[Any, Any] = labels
+    elif isinstance(labels, list | tuple) and labels and all(isinstance(part, set | frozenset) for part in labels):
+        by_name = {node: number for number, part in enumerate(labels) for node in part}
+        if len(by_name) < sum(map(len, labels)):
+            raise ValueError(f"{name} must be a partition: some node is in more than one of the {len(labels)} sets")
+    elif type(labels).__name__ == "Series" and hasattr(labels, "index") and _names_nodes(labels.index, graph):
+        by_name = labels.to_dict()
+    else:
+        return labels
+    names = range(graph.n_nodes) if graph.node_ids is None else graph.node_ids.tolist()
+    missing = [node for node in names if node not in by_name]
+    if missing:
+        raise ValueError(f"{name} has no label for {len(missing):,} of {graph.n_nodes:,} nodes, the first is {missing[0]!r}")
+    if len(by_name) > graph.n_nodes:
+        known = set(names)
+        stranger = next(node for node in by_name if node not in known)
+        raise ValueError(f"{name} has a label for {stranger!r}, which is no node of the graph; leave it out")
+    found = np.empty(graph.n_nodes, object)
+    found[:] = [by_name[node] for node in names]
+    return found
+
+
+def _names_nodes(index: Any, graph: Graph) -> bool:
+    """Whether an index of pandas is the nodes' names, in another order than the graph's."""
+    names = list(range(graph.n_nodes)) if graph.node_ids is None else graph.node_ids.tolist()
+    own = list(index)
+    return own != names and len(own) == len(names) and set(own) == set(names)
+
+
+def first_repeat(ids: AnyArray) -> Any:
     """Return an id that occurs more than once, None where all differ."""
     if ids.dtype.kind == "O":
-        seen: set[str] = set()
+        seen: set[Any] = set()
         return next((name for name in ids.tolist() if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
     order = np.sort(ids)
     twice = order[1:][order[1:] == order[:-1]]

@@ -8,15 +8,16 @@ sweep leaves alone is left alone by a second call.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from corecut import _core
-from corecut._typing import FloatArray, LabelArray
-from corecut._validation import check_count, check_labels, check_real, thread_count
+from corecut._typing import AnyArray, FloatArray, LabelArray
+from corecut._validation import check_count, check_real, compact_labels, thread_count
 from corecut.graph import as_graph
+from corecut.node_ids import in_node_order
 from corecut.objective import Objective, typical_volume
 from corecut.weighted import WeightedGraph
 
@@ -28,7 +29,7 @@ class Refinement:
     Attributes
     ----------
     labels
-        Cluster of every node.
+        Cluster of every node, called as in the labels that came in.
     objective_before, objective
         F of the partition that came in, and of `labels`.
     n_moves, n_passes
@@ -37,7 +38,7 @@ class Refinement:
         True when a sweep over all nodes found no move; False when `max_passes` or `tolerance` ended it.
     """
 
-    labels: LabelArray = field(repr=False)
+    labels: AnyArray = field(repr=False)
     objective_before: float
     objective: float
     n_moves: int
@@ -62,13 +63,15 @@ def refine_partition(
     Parameters
     ----------
     graph
-        A :class:`Graph` or anything it can be made from.
+        A :class:`Graph`, or anything that holds one: a matrix, a file's name, a graph of networkx or igraph, a frame.
     labels
-        The partition, 0..k-1.
+        The partition: integers (as METIS and Leiden give them), text or categories, in the order of the nodes or by name (a
+        mapping, a pandas Series, networkx's communities, a clustering of igraph). The result calls clusters as they are called.
     balance
         β of the objective (:mod:`corecut.objective`): 0 for the plain normalised cut, more for clusters of like volume.
     n_clusters
-        k, the largest label plus one by default.
+        k, the number of distinct labels by default. When it is given, labels are the numbers 0..k-1, and one that does not
+        occur is an empty cluster.
     min_cluster_size, max_cluster_size
         Bounds on the number of nodes that moves keep (a cluster that is outside to begin with may stay there).
     max_passes
@@ -96,14 +99,15 @@ def refine_partition(
     array([0, 0, 1, 1], dtype=int32)
     """
     checked = as_graph(graph, n_jobs=n_jobs)
-    partition, k = check_labels(labels, checked.n_nodes, n_clusters=n_clusters)
+    given = in_node_order(labels, checked)
+    partition, k = compact_labels(given, checked.n_nodes, n_clusters=n_clusters)
     smallest = 0.0 if min_cluster_size is None else check_real(min_cluster_size, "min_cluster_size")
     largest = np.inf if max_cluster_size is None else check_real(max_cluster_size, "max_cluster_size", exclusive=True)
     if smallest > largest:
         raise ValueError(f"min_cluster_size={smallest:g} is above max_cluster_size={largest:g}")
-    return refine_weighted(
+    refined = refine_weighted(
         WeightedGraph(checked, np.ones(checked.n_nodes)),
-        partition.copy() if np.may_share_memory(partition, labels) else partition,
+        partition,
         Objective.of(
             typical_volume(checked.degrees, k), k, balance=check_real(balance, "balance"), min_size=smallest, max_size=largest
         ),
@@ -112,6 +116,11 @@ def refine_partition(
         tolerance=check_real(tolerance, "tolerance"),
         n_jobs=n_jobs,
     )
+    if n_clusters is not None:
+        return refined
+    called, first = np.unique(partition, return_index=True)
+    names = np.asarray(given)[first]
+    return refined if np.array_equal(names, called) else replace(refined, labels=names[refined.labels])
 
 
 def refine_weighted(

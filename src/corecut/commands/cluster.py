@@ -7,6 +7,7 @@ import sys
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,11 +16,13 @@ import typer
 
 from corecut._files import check_target, is_same, show_size
 from corecut._progress import Stages
-from corecut._typing import FloatArray, IntArray
+from corecut._typing import AnyArray, FloatArray, IntArray, LabelArray
 from corecut.commands.options import GraphPath, Jobs, Reading, Seed, reading, shared
 from corecut.commands.screen import Screen, screen
-from corecut.commands.words import OPTION_OF, SETTABLE, in_options
-from corecut.labels import check_labels_path, write_labels
+from corecut.commands.words import OF_POINTS, OPTION_OF, SETTABLE, in_options
+from corecut.edges import EdgeReport
+from corecut.graph import Graph
+from corecut.labels import check_labels_path, metis_parts, write_labels
 from corecut.metrics import Balance
 
 # Parameters that have an option of their own, and its default.
@@ -82,7 +85,10 @@ def cluster(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="Labels file: .parquet, .csv, .tsv (also .gz, .zst, .bz2) or .npy; - for TSV on stdout."
+            "--output",
+            "-o",
+            help="Labels file: .parquet, .csv, .tsv (also .gz, .zst, .bz2), .npy or, as METIS has it, .part.K; - for TSV on "
+            "stdout. With --format metis GRAPH.part.K by default, and - prints one label per line.",
         ),
     ] = None,
     save: Annotated[
@@ -112,6 +118,12 @@ def cluster(
     imbalance: Annotated[
         float | None, typer.Option(min=0.0, help="The same as --max-size 1+IMBALANCE: 0.03 allows 3 % above the mean.")
     ] = None,
+    points: Annotated[
+        bool, typer.Option("--points", help="GRAPH is a table of points (CSV, TSV, .npy, Parquet): cluster their neighbours.")
+    ] = False,
+    features: Annotated[
+        str | None, typer.Option(help="With --points: the columns to take, by name or by number from 0; all by default.")
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Any parameter of CoresetSpectralClustering; may be repeated."),
@@ -120,20 +132,20 @@ def cluster(
     reading: Reading,
     screen: Screen,
 ) -> None:
-    """Cluster a graph by normalised cut and write the cluster of every node.
+    """Cluster a graph, or points, by normalised cut and write the cluster of every node.
 
-    Example: corecut cluster friends.txt -k 50 -o labels.parquet
+    Example: corecut cluster friends.txt -k 50 -o labels.parquet, or corecut cluster points.csv --points -k 10 -o labels.csv
     """
-    from corecut.estimators import CoresetSpectralClustering
-
+    like_metis = reading.arguments["format"] == "metis"
+    if output is None and like_metis and str(graph) != "-":
+        output = Path(f"{graph}.part.{clusters}")
     to_stdout = output is not None and str(output) == "-"
     if to_stdout and screen.as_json:
         raise typer.BadParameter("-o - and --json both print to stdout; give -o a file name", param_hint="--json")
     if output is not None and not to_stdout:
-        if is_same(output, graph):
-            raise typer.BadParameter(f"{output} is the graph that is read; give the labels another name", param_hint="--output")
-        check_labels_path(output)
+        check_output(output, graph, clusters)
     check_model_path(save, graph, output)
+    reading.check_points(points, features)
     parameters: dict[str, Any] = {
         "coreset_size": coreset_size,
         "effort": effort,
@@ -145,8 +157,10 @@ def cluster(
     }
     # Options that were typed must not be overruled in silence by --set.
     typed = {name for name, option in parameters.items() if option != _DEFAULTS[name]}
-    parameters |= {"verbose": not screen.quiet} | estimator_parameters(settings or [], typed)
-    model = CoresetSpectralClustering(n_clusters=clusters, **parameters)
+    parameters |= {"verbose": not screen.quiet} | estimator_parameters(settings or [], typed, points=points)
+    if points:
+        parameters = {"affinity": "nearest_neighbors"} | parameters
+    model = estimator(of_points=points)(n_clusters=clusters, **parameters)
     try:
         model.check_parameters()
     except (ValueError, TypeError) as error:
@@ -154,32 +168,42 @@ def cluster(
     clock = Stages()
     with ExitStack() as stack:
         with clock("read"):
-            loaded, report = stack.enter_context(reading.load(graph, screen, jobs))
+            loaded, node_ids, size = (
+                data_of_points(reading, graph, features)
+                if points
+                else data_of_graph(*stack.enter_context(reading.load(graph, screen, jobs)))
+            )
         model.fit(loaded)
         if save is not None:
             model.save(save)
         if to_stdout:
-            ids = range(loaded.n_nodes) if loaded.node_ids is None else loaded.node_ids.tolist()
-            sys.stdout.writelines(f"{node}\t{label}\n" for node, label in zip(ids, model.labels_.tolist(), strict=True))
+            print_labels(model.labels_, node_ids, alone=like_metis)
             return
         if output is not None:
             with clock("write"):
-                write_labels(output, model.labels_, loaded.node_ids)
+                write_labels(output, model.labels_, node_ids)
         with clock("metrics"):
             cuts = model.conductances_
     before = {"read": clock.timings.pop("read")}
     times = before | {name: seconds for name, seconds in model.timings_.items() if name != "graph"} | clock.timings
     sizes = np.bincount(model.labels_, minlength=clusters)
-    rows = [("graph", f"{model.labels_.size:,} nodes, {report.edges:,} edges")]
+    rows = [("points" if points else "graph", ", ".join(f"{count:,} {what}" for what, count in size.items()))]
     rows += summary_rows(model, times, sizes, cuts)
     if output is not None:
         rows.append(("labels", str(output)))
     rows += [("model", f"{save} ({show_size(save.stat().st_size)})")] if save else []
-    data = {"nodes": model.labels_.size, "edges": report.edges, **summary_data(model, times, sizes, cuts)}
+    data = {**size, **summary_data(model, times, sizes, cuts)}
     data["model"] = None if save is None else str(save)
     screen.show("corecut cluster", rows, data | {"labels": None if output is None else str(output)})
     if output is None and save is None:
         screen.say("the labels were not saved; add -o labels.parquet (or .csv, .tsv, .npy) to keep them")
+
+
+def estimator(*, of_points: bool) -> type[CoresetSpectralClustering]:
+    """Return the estimator; scikit-learn, which checks points, is loaded for them alone."""
+    module = import_module("corecut.scikit_learn" if of_points else "corecut.estimators")
+    kind: type[CoresetSpectralClustering] = module.CoresetSpectralClustering
+    return kind
 
 
 def largest_size(max_size: Any, imbalance: float | None) -> Any:
@@ -198,7 +222,39 @@ def check_model_path(save: Path | None, graph: Path, labels: Path | None) -> Non
     check_target(save)
 
 
-def estimator_parameters(settings: list[str], typed: Collection[str] = ()) -> dict[str, Any]:
+def check_output(output: Path, graph: Path, clusters: int) -> None:
+    """Refuse a labels file that cannot be written, or is not meant, before any work is done."""
+    if is_same(output, graph):
+        raise typer.BadParameter(f"{output} is the graph that is read; give the labels another name", param_hint="--output")
+    check_labels_path(output)
+    if metis_parts(output) not in (None, clusters):
+        raise typer.BadParameter(
+            f"{output.name} is METIS's name for {metis_parts(output)} clusters, and -k asks for {clusters}",
+            param_hint="--output",
+        )
+
+
+def data_of_points(reading: Reading, path: Path, features: str | None) -> tuple[Any, AnyArray | None, dict[str, int]]:
+    """Return what to fit, names, and the size of the data."""
+    table = reading.points(path, features)
+    return table.values, table.names, {"points": len(table.values), "features": len(table.features)}
+
+
+def data_of_graph(graph: Graph, report: EdgeReport) -> tuple[Any, AnyArray | None, dict[str, int]]:
+    """Return what to fit, names, and the size of the data."""
+    return graph, graph.node_ids, {"nodes": graph.n_nodes, "edges": report.edges}
+
+
+def print_labels(labels: LabelArray, node_ids: AnyArray | None, *, alone: bool) -> None:
+    """Print labels to stdout: beside the nodes' ids, or alone, one in each line, as METIS has them."""
+    if alone:
+        sys.stdout.writelines(f"{label}\n" for label in labels.tolist())
+        return
+    ids = range(labels.size) if node_ids is None else node_ids.tolist()
+    sys.stdout.writelines(f"{node}\t{label}\n" for node, label in zip(ids, labels.tolist(), strict=True))
+
+
+def estimator_parameters(settings: list[str], typed: Collection[str] = (), *, points: bool = False) -> dict[str, Any]:
     """Return the parameters that `--set NAME=VALUE` names; values are Python literals or plain words.
 
     Parameters
@@ -207,8 +263,10 @@ def estimator_parameters(settings: list[str], typed: Collection[str] = ()) -> di
         The options' values.
     typed
         Names of the parameters that were given by options of their own.
+    points
+        Whether the data are points, whose graph has parameters of its own.
     """
-    known = (*SETTABLE, *_DEFAULTS)
+    known = (*SETTABLE, *_DEFAULTS, *(OF_POINTS if points else ()))
     found: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
@@ -228,8 +286,10 @@ def _why_not(name: str, known: Sequence[str]) -> str:
     """Say why a name cannot be set."""
     if name in OPTION_OF:
         return f"{name} is said by {OPTION_OF[name]}"
-    if name in ("affinity", "n_neighbors", "neighbors", "gamma", "check"):
-        return f"{name} is for points and matrices in Python; GRAPH is a graph, which is checked when it is read"
+    if name in OF_POINTS:
+        return f"{name} is for points; GRAPH is a graph, add --points if it is a table of points"
+    if name in ("check", "kernel_params", "eigen_tol"):
+        return f"{name} is for matrices and functions in Python; GRAPH is a graph, which is checked when it is read"
     return f"expected NAME=VALUE with NAME one of {', '.join(sorted(known))}"
 
 

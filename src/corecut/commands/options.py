@@ -24,6 +24,7 @@ from corecut.edges import EdgeReport, EdgeRules
 from corecut.graph import Graph
 from corecut.readers.dispatch import convert_graph, load_graph, memory_needed
 from corecut.readers.layout import EdgeOptions
+from corecut.readers.points import Points, read_points
 
 _PANEL = "Reading the graph"
 
@@ -65,6 +66,8 @@ class _Format(StrEnum):
     EDGELIST = "edgelist"
     MATRIX_MARKET = "matrix_market"
     METIS = "metis"
+    GRAPHML = "graphml"
+    GML = "gml"
     NPZ = "npz"
     PARQUET = "parquet"
     STORE = "store"
@@ -107,6 +110,37 @@ class Reading:
     def bound(self) -> int:
         """Bytes to stay within."""
         return parse_size(self.memory) if self.memory else (physical_memory() or 4 * 10**9) // 2
+
+    def check_points(self, points: bool, features: str | None) -> None:
+        """Refuse what says how to read edges, where the file is a table of points, and the other way round."""
+        if not points:
+            if features is not None:
+                raise typer.BadParameter("it names columns of points; add --points", param_hint="--features")
+            return
+        options: EdgeOptions = self.arguments["options"]
+        typed = {
+            "--format": self.arguments["format"] is not None,
+            "--columns": options.columns is not None,
+            "--no-weights": not options.weights,
+            "--ids": options.ids is not None,
+            "--keep-ids": not self.arguments["compact"],
+            "--duplicates": self.arguments["rules"].duplicates != "auto",
+            "--drop-loops": self.arguments["rules"].loops != "keep",
+            "--symmetrize": self.arguments["symmetrize"] is not None,
+            "--memory": self.memory is not None,
+        }
+        for option, given in typed.items():
+            if given:
+                cure = "; --features chooses columns of points" if option == "--columns" else ""
+                raise typer.BadParameter(f"it is about edges, and --points are none{cure}", param_hint=option)
+
+    def points(self, path: Path, features: str | None) -> Points:
+        """Return the points of a file; `features` are names or numbers of columns, parted by commas."""
+        options: EdgeOptions = self.arguments["options"]
+        wanted = None
+        if features is not None:
+            wanted = [int(part) if part.strip().isdigit() else part.strip() for part in features.split(",")]
+        return read_points(path, features=wanted, delimiter=options.delimiter, header=options.header, comments=options.comments)
 
     @contextmanager
     def load(self, path: Path, screen: Screen, jobs: int | None = None) -> Iterator[tuple[Graph, EdgeReport]]:
@@ -203,7 +237,9 @@ def reading(
     )
 
 
-GraphPath = Annotated[Path, typer.Argument(metavar="GRAPH", help="Edge list, CSV, MatrixMarket, METIS, npz, Parquet or store.")]
+GraphPath = Annotated[
+    Path, typer.Argument(metavar="GRAPH", help="Edge list, CSV, MatrixMarket, METIS, npz, Parquet, GraphML, GML or store.")
+]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Number of threads; all cores by default.")]
 Memory = Annotated[
     str, typer.Option(metavar="SIZE", callback=size_option, help="Stay within this much memory, for example 512MB or 2GB.")

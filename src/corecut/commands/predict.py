@@ -60,7 +60,7 @@ def predict(
         check_labels_path(output)
     begin = perf_counter()
     fitted = load(model)
-    fitted.set_params(n_jobs=jobs)
+    fitted.n_jobs = jobs
     X, names = _rows(fitted, new, reading, screen, jobs)
     read = perf_counter() - begin
     labels, confidence = fitted.predict(X, return_confidence=True)

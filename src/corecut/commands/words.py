@@ -22,6 +22,7 @@ OPTION_OF: Mapping[str, str] = {
     "delimiter": "--delimiter",
     "header": "--header",
     "columns": "--columns",
+    "features": "--features",
     "ids": "--ids",
     "duplicates": "--duplicates",
     "n_nodes": "--nodes",
@@ -47,8 +48,11 @@ SETTABLE = (
     "verbose",
 )
 
-_PAIR = re.compile(rf"\b({'|'.join((*OPTION_OF, *SETTABLE))})=(\"[^\"]*\"|'[^']*'|[\w.]+(?:,\d{{3}})*)?")
-_SUBJECT = re.compile(rf"^({'|'.join((*OPTION_OF, *SETTABLE))})(?= (?:must|needs|is)\b)")
+# Parameters of the points' graph, which `cluster --points --set` takes.
+OF_POINTS = ("affinity", "n_neighbors", "neighbors", "gamma", "degree", "coef0")
+
+_PAIR = re.compile(rf"\b({'|'.join((*OPTION_OF, *SETTABLE, *OF_POINTS))})=(\"[^\"]*\"|'[^']*'|[\w.]+(?:,\d{{3}})*)?")
+_SUBJECT = re.compile(rf"^({'|'.join((*OPTION_OF, *SETTABLE, *OF_POINTS))})(?= (?:must|needs|is)\b)")
 
 
 def in_options(message: str) -> str:

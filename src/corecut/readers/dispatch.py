@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -13,9 +13,9 @@ from corecut._files import GraphFileError, ending_of, first_line, parse_size, re
 from corecut._typing import AnyArray, FloatArray, IntArray
 from corecut._validation import check_option, thread_count
 from corecut.edges import EdgeReport, EdgeRules, EdgeSpool, Progress, RowSink, assemble
-from corecut.graph import Graph, NotSymmetricError, Symmetrize
+from corecut.graph import Graph, NotSymmetricError, Symmetrize, is_path
 from corecut.readers.edgelist import EdgeListReader
-from corecut.readers.foreign import refuse_foreign
+from corecut.readers.foreign import known_foreign, read_foreign, refuse_foreign
 from corecut.readers.layout import EdgeOptions
 from corecut.readers.matrix_market import read_matrix_market
 from corecut.readers.metis import asymmetry, read_metis
@@ -25,8 +25,8 @@ from corecut.readers.parquet import ParquetReader
 from corecut.readers.streams import BLOCK_BYTES, LineBlocks, Source
 from corecut.store import GraphStore, StoreWriter
 
-Format = Literal["edgelist", "matrix_market", "metis", "npz", "parquet", "store"]
-_FORMATS = ("edgelist", "matrix_market", "metis", "npz", "parquet", "store")
+Format = Literal["edgelist", "matrix_market", "metis", "npz", "parquet", "graphml", "gml", "store"]
+_FORMATS = get_args(Format)
 
 
 def guess_format(path: str | Path | Source) -> Format:
@@ -44,14 +44,17 @@ def guess_format(path: str | Path | Source) -> Format:
         return "npz"
     if start.startswith(b"PAR1"):
         return "parquet"
+    foreign = known_foreign(start)
+    if foreign is not None:
+        return foreign
     refuse_foreign(start, source.name)
     by_name: dict[str, Format] = {".mtx": "matrix_market", ".graph": "metis", ".metis": "metis", ".npz": "npz"}
-    by_name |= {".parquet": "parquet", ".pq": "parquet"}
+    by_name |= {".parquet": "parquet", ".pq": "parquet", ".graphml": "graphml", ".gml": "gml"}
     return by_name.get(ending_of(file), "edgelist")
 
 
 def read_graph(
-    path: str | Path,
+    path: Any,
     *,
     format: Format | None = None,
     delimiter: str | None = None,
@@ -66,7 +69,7 @@ def read_graph(
     symmetrize: Symmetrize = None,
     n_jobs: int | None = None,
 ) -> Graph:
-    r"""Read a graph from a file: an edge list, CSV, MatrixMarket, METIS, scipy .npz, Parquet, or a graph store.
+    r"""Read a graph from a file (edge list, CSV, MatrixMarket, METIS, npz, Parquet, GraphML, GML), a store, or an object.
 
     Edge lists are undirected: (u, v), (v, u) and repeats are one edge. In a list without weights it weighs 1; with weights, the
     weights of repeats are added up (see `duplicates`). Ids become node numbers 0 .. n - 1 in the order of the ids (text: in the
@@ -77,12 +80,14 @@ def read_graph(
     ----------
     path
         The file; text may be compressed by gzip, bzip2 or zstd, and may come from a pipe; "-" is standard input. A store is a
-        directory and is mapped, not read.
+        directory and is mapped, not read. GraphML and GML are read with networkx. Or a graph of another library, a frame, a
+        matrix (:func:`corecut.graph.as_graph`).
     format
-        "edgelist", "matrix_market", "metis", "npz", "parquet" or "store"; None finds out by content and name.
+        "edgelist", "matrix_market", "metis", "npz", "parquet", "graphml", "gml" or "store"; None finds out by content and name.
     delimiter, header, columns, ids, comments
         What cannot be seen from the first lines of an edge list. `delimiter` "" stands for any blanks; `columns` names or
-        numbers (from 0) source, target and perhaps weight; `ids` "integer" or "text". Parquet has `columns` and `ids`, too.
+        numbers (from 0) source, target and perhaps weight; `ids` "integer" or "text". Parquet has `columns` and `ids`, too, and
+        a frame `columns`.
     weights
         False ignores weights: every edge weighs 1.
     compact
@@ -92,7 +97,7 @@ def read_graph(
     loops
         "keep" or "drop" self-loops.
     symmetrize
-        For matrices: "mean", "max" or "min" of an entry and its mirror image.
+        For matrices and directed graphs: "mean", "max" or "min" of an entry and its mirror image.
     n_jobs
         Number of threads; None for all cores.
 
@@ -121,6 +126,10 @@ def read_graph(
     """
     options = EdgeOptions(delimiter, header, columns, weights, ids, comments)
     rules = EdgeRules(duplicates, loops)
+    if not is_path(path):
+        if format is not None:
+            raise ValueError(f"format={format!r} has no meaning for a {type(path).__name__}: it is for files")
+        return Wishes(options, rules, compact, symmetrize).of_object(path, n_jobs)
     loaded = load_graph(
         path, format=format, options=options, rules=rules, compact=compact, symmetrize=symmetrize, n_jobs=n_jobs
     )
@@ -147,6 +156,9 @@ def load_graph(
     if kind == "store":
         wishes.check("store", source.name)
         return wishes.of_graph(GraphStore.open(source.require_file("a graph store")).graph, threads)
+    if kind in ("graphml", "gml"):
+        wishes.check("matrix", source.name)
+        return wishes.of_graph(read_foreign(source, kind, symmetrize=symmetrize, n_jobs=n_jobs), threads)
     content = read_npz(source.require_file("a NumPy archive"), options) if kind == "npz" else None
     if kind in ("matrix_market", "metis") or isinstance(content, ArchivedMatrix):
         wishes.check("matrix", source.name)
@@ -217,7 +229,7 @@ def convert_graph(
     bound = parse_size(memory)
     kind = format or guess_format(source)
     wishes = Wishes(options or EdgeOptions(), rules or EdgeRules(), compact, symmetrize)
-    in_memory = kind in ("matrix_market", "metis", "npz", "store")
+    in_memory = kind not in ("edgelist", "parquet")
     with StoreWriter.create(final, overwrite=overwrite) as writer:
         if not in_memory:
             require_free_space(writer.folder, _disk_needed(source, kind, bound), "the store with its temporary files")
@@ -297,6 +309,23 @@ def _add_archive(source: Source, spool: EdgeSpool, wishes: Wishes) -> int | None
         require_memory(24 * content.n_nodes, f"{source.name}: a graph of {content.n_nodes:,} nodes")
     spool.add(content.source, content.target, content.weight)
     return content.n_nodes
+
+
+def graph_of_edges(
+    source: AnyArray,
+    target: AnyArray,
+    weight: FloatArray | None,
+    *,
+    rules: EdgeRules,
+    n_nodes: int | None = None,
+    node_ids: AnyArray | None = None,
+    threads: int = 1,
+) -> Graph:
+    """Return the graph of edges in memory, whose ends are node numbers; by default as many nodes as the numbers go up to."""
+    spool, sink = EdgeSpool(rules), _MemorySink()
+    spool.add(source, target, weight)
+    assemble(spool, sink, n_nodes=n_nodes, compact=False, threads=threads)
+    return sink.graph(node_ids)
 
 
 @dataclass

@@ -11,8 +11,9 @@ import scipy.sparse as sp
 from corecut import _core
 from corecut._files import GraphFileError
 from corecut._typing import AnyArray
+from corecut._validation import thread_count
 from corecut.edges import EdgeReport, EdgeRules
-from corecut.graph import Graph, Symmetrize
+from corecut.graph import Graph, Symmetrize, adapter_of, as_graph
 from corecut.readers.layout import EdgeOptions
 
 _DEFAULT = EdgeOptions()
@@ -21,6 +22,7 @@ _NUMBERED = "the nodes of a matrix are numbered by their rows"
 _UNDIRECTED = (
     "its edges are undirected, (u, v) and (v, u) are one; duplicates= (--duplicates) says how the weights of both become one"
 )
+_NAMED = "it knows its nodes and edges already"
 _TEXT_ONLY = dict.fromkeys(("delimiter", "header", "comments"), "it is an option for edge lists as text")
 
 # What has no meaning for a format, and why.
@@ -28,6 +30,8 @@ _REFUSED: dict[str, dict[str, str]] = {
     "edgelist": {"symmetrize": _UNDIRECTED},
     "parquet": _TEXT_ONLY | {"symmetrize": _UNDIRECTED},
     "npz edges": _TEXT_ONLY | {"symmetrize": _UNDIRECTED},
+    "frame": _TEXT_ONLY | {"ids": "its columns tell what ids are", "symmetrize": _UNDIRECTED, "compact": _NAMED},
+    "object": _TEXT_ONLY | dict.fromkeys(("columns", "ids", "compact"), _NAMED),
     "matrix": _TEXT_ONLY | dict.fromkeys(("columns", "ids", "compact"), _NUMBERED),
     "store": _TEXT_ONLY | dict.fromkeys(("columns", "ids", "compact", "symmetrize"), _CONVERTED),
 }
@@ -35,6 +39,8 @@ _WORDS = {
     "edgelist": "an edge list",
     "parquet": "a Parquet table",
     "npz edges": "an archive of edges",
+    "frame": "a frame of edges",
+    "object": "a graph in memory",
     "matrix": "a matrix",
     "store": "a graph store",
 }
@@ -76,10 +82,10 @@ class Wishes:
             if key in _REFUSED[kind]:
                 raise GraphFileError(f"{name}: {key} has no meaning for {_WORDS[kind]}: {_REFUSED[kind][key]}")
         repeats = self.rules.duplicates
-        if kind == "matrix" and repeats == "max":
+        if kind in ("matrix", "object") and repeats == "max":
             raise GraphFileError(
-                f'{name}: duplicates="max" has no meaning for a matrix: entries given twice are added up; to choose between an '
-                'entry and its mirror image pass symmetrize="max"'
+                f'{name}: duplicates="max" has no meaning for {_WORDS[kind]}: what is given twice is added up; to choose '
+                'between an entry and its mirror image pass symmetrize="max"'
             )
         if kind == "store" and repeats in ("sum", "max"):
             raise GraphFileError(f'{name}: duplicates="{repeats}" has no meaning for a graph store: {_CONVERTED}')
@@ -95,6 +101,19 @@ class Wishes:
         if found.data.dtype.kind in "biuf" and not bad.any():
             found.data = np.ones(found.nnz)
         return found
+
+    def of_object(self, X: Any, n_jobs: int | None) -> Graph:
+        """Return the graph of an object of another library, a frame or a matrix."""
+        adapter, name = adapter_of(X), f"the {type(X).__name__}"
+        if hasattr(adapter, "row_names") and (self.options.columns is not None or adapter.has_edge_columns(X)):
+            self.check("frame", name)
+            edges: Graph = adapter.to_graph(
+                X, columns=self.options.columns, weights=self.options.weights, rules=self.rules, n_jobs=n_jobs
+            )
+            return edges
+        self.check("object", name)
+        graph = as_graph(self.of_matrix(X) if sp.issparse(X) else X, symmetrize=self.symmetrize, n_jobs=n_jobs)
+        return self.of_graph(graph, thread_count(n_jobs))[0]
 
     def of_graph(self, graph: Graph, threads: int) -> tuple[Graph, EdgeReport]:
         """Return a graph without self-loops or weights, where these are not wanted, and what it lost."""

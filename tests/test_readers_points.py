@@ -1,0 +1,138 @@
+"""Points in files: the same table from every format; names of points; what is no point is named."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import adjusted_rand_score
+from typer.testing import CliRunner
+
+from corecut import CoresetSpectralClustering
+from corecut.cli import app
+from corecut.labels import read_labels
+from corecut.readers.points import read_points
+
+VALUES = np.random.default_rng(0).normal(size=(30, 3))
+FRAME = pd.DataFrame(VALUES, columns=["width", "height", "depth"])
+NAMED = FRAME.set_axis([f"point {i}" for i in range(30)])
+
+
+def written(folder: Path, name: str, frame: pd.DataFrame, **settings: Any) -> Path:
+    path = folder / name
+    frame.to_parquet(path) if path.suffix == ".parquet" else frame.to_csv(path, **settings)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("p.csv", {"index": False}),
+        ("p.csv", {}),
+        ("p.csv.gz", {"index": False}),
+        ("p.tsv", {"index": False, "sep": "\t"}),
+        ("p.txt", {"index": False, "sep": " ", "header": False}),
+        ("p.csv", {"index": False, "sep": ";", "quoting": 2}),
+        ("p.parquet", {}),
+    ],
+)
+def test_every_format_gives_the_same_points(tmp_path: Path, name: str, settings: dict[str, Any]) -> None:
+    found = read_points(written(tmp_path, name, FRAME, **settings))
+    np.testing.assert_allclose(found.values, VALUES, rtol=1e-15)
+    if settings.get("header", True):
+        assert found.features == ["width", "height", "depth"]
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
+def test_points_may_have_names(tmp_path: Path, name: str) -> None:
+    found = read_points(written(tmp_path, name, NAMED))
+    np.testing.assert_allclose(found.values, VALUES, rtol=1e-15)
+    assert found.names is not None
+    assert found.names.tolist() == NAMED.index.tolist()
+    numbered = read_points(written(tmp_path, name, FRAME.set_axis(list(range(100, 130)))))
+    assert numbered.names is not None
+    assert numbered.names.tolist() == list(range(100, 130))
+
+
+def test_arrays(tmp_path: Path) -> None:
+    np.save(tmp_path / "p.npy", VALUES)
+    np.testing.assert_array_equal(read_points(tmp_path / "p.npy").values, VALUES)
+    np.testing.assert_array_equal(read_points(tmp_path / "p.npy", features=[2, 0]).values, VALUES[:, [2, 0]])
+
+
+def test_features_are_chosen_by_name_or_number(tmp_path: Path) -> None:
+    for name in ("p.csv", "p.parquet"):
+        path = written(tmp_path, name, NAMED.assign(kind="x", label=1))
+        np.testing.assert_allclose(read_points(path, features=["depth", "width"]).values, VALUES[:, [2, 0]], rtol=1e-15)
+        np.testing.assert_allclose(read_points(path, features=[1]).values, VALUES[:, :1], rtol=1e-15)
+        with pytest.raises(ValueError, match="there is no column 'colour'; the columns are"):
+            read_points(path, features=["colour"])
+        with (
+            pytest.warns(UserWarning, match="the column 'label' is taken for a feature"),
+            pytest.raises(ValueError, match="the column 'kind' holds text; choose the columns that are numbers with features="),
+        ):
+            read_points(path)
+
+
+def test_comments_headers_and_delimiters_can_be_said(tmp_path: Path) -> None:
+    path = tmp_path / "p.txt"
+    path.write_text("! made by hand\n1 2\n3 4\n\n! the end\n")
+    assert read_points(path, comments="!").values.tolist() == [[1, 2], [3, 4]]
+    path.write_text("1|2\n3|4\n")
+    assert read_points(path, delimiter="|").values.tolist() == [[1, 2], [3, 4]]
+    assert read_points(path, delimiter="|", header=True).values.tolist() == [[3, 4]]
+
+
+BAD: dict[str, tuple[bytes, str]] = {
+    "gap.csv": (b"a,b\n1,2\n3,\n", "row 2 has no value in column 'b'; drop the row, or mend it"),
+    "nan.csv": (b"a,b\n1,2\n3,nan\n", "row 2 has no finite value in column 'b'; drop it"),
+    "text.csv": (b"1,2\n" * 300 + b"3,x\n", "row 301 has 'x', which is no number in column '1'"),
+    "ragged.csv": (b"1,2\n" * 300 + b"3\n", "row"),
+    "empty.csv": (b"", "holds no points"),
+    "comments.csv": (b"# nothing\n", "there is no point in this file"),
+    "header.csv": (b"a,b\n", "the column 'a|holds text"),
+    "cut.csv.gz": (gzip.compress(b"1,2\n" * 999)[:-20], "the compressed data end early"),
+    "a.npz": (b"PK\x03\x04", "is an archive of arrays"),
+    "cut.npy": (b"\x93NUMPY\x01\x00v\x00{'descr'", "is not a complete NumPy array"),
+    "cut.parquet": (b"PAR1 no more", "is not a complete Parquet file"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_files_are_refused_in_a_sentence(tmp_path: Path, name: str) -> None:
+    content, words = BAD[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=words) as caught:
+        read_points(tmp_path / name)
+    assert "\n" not in str(caught.value)
+
+
+def test_arrays_that_are_no_table(tmp_path: Path) -> None:
+    for array in (np.zeros(5), np.zeros((2, 2, 2)), np.array([["a", "b"]])):
+        np.save(tmp_path / "p.npy", array)
+        with pytest.raises(ValueError, match="points are a table of numbers"):
+            read_points(tmp_path / "p.npy")
+    np.save(tmp_path / "p.npy", VALUES)
+    with pytest.raises(ValueError, match="delimiter has no meaning for a NumPy array"):
+        read_points(tmp_path / "p.npy", delimiter=",")
+
+
+def test_points_on_the_command_line(tmp_path: Path) -> None:
+    truth = np.repeat([0, 1, 2], 30)
+    values = np.random.default_rng(0).normal(size=(90, 2)) + 6.0 * np.array([[0, 0], [1, 0], [0, 1]])[truth]
+    names = [f"p{i}" for i in range(90)]
+    written(tmp_path, "points.csv", pd.DataFrame(values, columns=["x", "y"], index=names))
+    out = tmp_path / "labels.csv"
+    options = ["cluster", str(tmp_path / "points.csv"), "--points", "-k", "3", "-o", str(out), "--set", "n_neighbors=20"]
+    result = CliRunner().invoke(app, options)
+    assert result.exit_code == 0, result.stderr
+    ids, labels = read_labels(out)
+    assert ids is not None
+    assert ids.tolist() == names
+    assert adjusted_rand_score(truth, labels) > 0.9
+    model = CoresetSpectralClustering(3, n_neighbors=20, random_state=0).fit(values)
+    np.testing.assert_array_equal(model.labels_, labels)
