@@ -9,7 +9,7 @@ import numpy as np
 from corecut._progress import Stages
 from corecut._random import as_generator
 from corecut._typing import RandomState
-from corecut._validation import check_count, check_n_clusters, check_option, check_real
+from corecut._validation import check_count, check_option, check_real
 from corecut.advice import advise
 from corecut.clusterer import Affinity, GraphClusterer, check_components
 from corecut.coreset import Importance, build_coreset
@@ -19,6 +19,7 @@ from corecut.labelling import Candidates, label_nodes
 from corecut.lloyd import coreset_kernel_kmeans, kernel_kmeans
 from corecut.placement import place_isolated
 from corecut.sampling import Sampler
+from corecut.selection import asked_range
 from corecut.settings import Settings, coreset_size_for
 from corecut.spectral import AssignLabels, EigenSolver, choose_solver, round_embedding, spectral_embedding
 
@@ -52,7 +53,7 @@ class FastSpectralClustering(GraphClusterer):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str = 8,
         *,
         affinity: Affinity = "auto",
         n_neighbors: int | Literal["auto"] = "auto",
@@ -86,7 +87,7 @@ class FastSpectralClustering(GraphClusterer):
         self.check_parameters()
         with Stages(4, verbose=self.verbose, description="corecut") as stage:
             graph = self._graph(X, stage)
-            k = check_n_clusters(self.n_clusters, graph.n_nodes)
+            k = self._number_of_clusters(graph, stage)
             if graph.isolated.all():
                 raise ValueError("the graph has no edges: there is nothing to cluster by")
             if self.assign_labels == "cluster_qr" and self.n_init != 3:
@@ -171,7 +172,7 @@ class KernelKMeans(GraphClusterer):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str = 8,
         *,
         affinity: Affinity = "auto",
         n_neighbors: int | Literal["auto"] = "auto",
@@ -207,7 +208,7 @@ class KernelKMeans(GraphClusterer):
         self.check_parameters()
         with Stages(3, verbose=self.verbose, description="corecut") as stage:
             graph = self._graph(X, stage)
-            k = check_n_clusters(self.n_clusters, graph.n_nodes)
+            k = self._number_of_clusters(graph, stage)
             kernel = KernelView.from_graph(graph, shift=self.shift)
             with stage("kernel k-means"):
                 found = kernel_kmeans(
@@ -266,7 +267,7 @@ shift_, timings_, n_features_in_
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str = 8,
         *,
         affinity: Affinity = "auto",
         n_neighbors: int | Literal["auto"] = "auto",
@@ -310,7 +311,7 @@ shift_, timings_, n_features_in_
         self.check_parameters()
         with Stages(5, verbose=self.verbose, description="corecut") as stage:
             graph = self._graph(X, stage)
-            k = check_n_clusters(self.n_clusters, graph.n_nodes)
+            k = self._number_of_clusters(graph, stage)
             generator = as_generator(self.random_state)
             kernel = KernelView.from_graph(graph, shift=self.shift)
             self.coreset_size_ = coreset_size_for(graph, k, self.coreset_size)
@@ -358,7 +359,8 @@ shift_, timings_, n_features_in_
 
     def _settings(self) -> Settings:
         names = ("n_clusters", "coreset_size", "shift", "seeding_factor", "sampler", "importance", "candidates")
-        return Settings(**{name: getattr(self, name) for name in names})
+        asked = {name: getattr(self, name) for name in names}
+        return Settings(**asked if asked_range(self.n_clusters) is None else asked | {"n_clusters": 1})
 
     def _refuse_idle_options(self, nodes: int) -> None:
         """Refuse options for drawing a coreset where all nodes are taken. The shift and `candidates` still count."""

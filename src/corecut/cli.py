@@ -22,6 +22,7 @@ from corecut.commands.demo import demo
 from corecut.commands.evaluate import evaluate
 from corecut.commands.experiment import experiment
 from corecut.commands.info import info
+from corecut.commands.scan import scan
 from corecut.commands.words import in_options
 
 
@@ -46,6 +47,7 @@ app = typer.Typer(
     cls=_Commands, no_args_is_help=True, help="Coreset spectral clustering of large graphs.", pretty_exceptions_enable=False
 )
 app.command()(cluster)
+app.command()(scan)
 app.command()(convert)
 app.command()(info)
 app.command()(evaluate)

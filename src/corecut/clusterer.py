@@ -14,11 +14,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from corecut._progress import Stages
 from corecut._random import check_random_state
 from corecut._typing import AnyArray, FloatArray, LabelArray, RandomState
-from corecut._validation import check_count, check_matrix_like, check_option, check_real, thread_count
+from corecut._validation import check_count, check_matrix_like, check_n_clusters, check_option, check_real, thread_count
 from corecut.advice import advise
 from corecut.confidence import partition_measures
 from corecut.graph import Check, Graph, NotSymmetricError, Symmetrize
 from corecut.neighbors import callable_graph, check_neighbors, neighbor_graph, rbf_graph
+from corecut.selection import Selection, asked_range, select
 
 Affinity = (
     Literal["auto", "precomputed", "precomputed_nearest_neighbors", "nearest_neighbors", "rbf"] | Callable[[Any, Any], float]
@@ -37,7 +38,8 @@ _SHAPERS: dict[str, tuple[Any, tuple[str, ...]]] = {
 class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """What the estimators share: parameters checked first, how `X` becomes a graph, what is reported of the result."""
 
-    n_clusters: int
+    n_clusters: int | str
+    selection_: Selection
     affinity: Affinity
     n_neighbors: int | Literal["auto"]
     gamma: float
@@ -55,7 +57,8 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def check_parameters(self) -> None:
         """Refuse parameters that no input could make right; `fit` does so before it looks at `X`."""
-        check_count(self.n_clusters, "n_clusters")
+        if asked_range(self.n_clusters) is None:
+            check_count(self.n_clusters, "n_clusters")
         if not (isinstance(self.affinity, str) and self.affinity in _NAMED) and not callable(self.affinity):
             raise ValueError(
                 f'affinity={self.affinity!r} is not offered: use "auto", "precomputed", "precomputed_nearest_neighbors", '
@@ -94,6 +97,19 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             assert callable(affinity)
             return callable_graph(points, affinity, n_jobs=self.n_jobs)
 
+    def _number_of_clusters(self, graph: Graph, stage: Stages) -> int:
+        """Return k, as it was asked for or as the graph tells it; `n_clusters_` from now on."""
+        asked = asked_range(self.n_clusters)
+        if hasattr(self, "selection_"):  # of an earlier fit
+            del self.selection_
+        if asked is None:
+            self.n_clusters_ = check_n_clusters(self.n_clusters, graph.n_nodes)
+            return self.n_clusters_
+        found = select(graph, *asked, random_state=self.random_state, n_jobs=self.n_jobs, stage=stage)
+        stage.say(found.sentence)
+        self.selection_, self.n_clusters_ = found, found.best
+        return self.n_clusters_
+
     def _tell_of_idle(self, X: Any, affinity: Any) -> None:
         """Tell the user of parameters that are set and belong to another affinity."""
         for name, (default, meant_for) in _SHAPERS.items():
@@ -131,7 +147,7 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self._agreement: FloatArray | None = None
         # `labels_` and `n_clusters` can be changed by now; what was fitted cannot.
         self._to_measure: tuple[Graph, LabelArray, int, int | None] | None
-        self._to_measure = (graph, labels.copy(), int(self.n_clusters), self.n_jobs)
+        self._to_measure = (graph, labels.copy(), self.n_clusters_, self.n_jobs)
         if not isinstance(given, Graph):
             with stage("metrics"):
                 self._measure()
@@ -173,9 +189,9 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return labels
 
 
-def check_components(n_clusters: int, n_components: int | None, *, solver: str | None, assign_labels: str) -> None:
+def check_components(n_clusters: int | str, n_components: int | None, *, solver: str | None, assign_labels: str) -> None:
     """Refuse pivoted QR without exactly as many vectors as clusters, before they are computed."""
-    if assign_labels != "cluster_qr":
+    if assign_labels != "cluster_qr" or isinstance(n_clusters, str):
         return
     count = n_components if n_components is not None else None if solver == "power" else n_clusters
     if count != n_clusters:

@@ -18,6 +18,7 @@ from corecut.graph import Check, Symmetrize
 from corecut.labelling import Candidates
 from corecut.pipeline import cluster_graph
 from corecut.sampling import Sampler
+from corecut.selection import asked_range
 from corecut.settings import Choices, Settings, idle_coreset_options
 from corecut.spectral import AssignLabels, EigenSolver
 
@@ -34,7 +35,7 @@ class CoresetSpectralClustering(GraphClusterer):
     Parameters
     ----------
     n_clusters
-        Number of clusters k.
+        Number of clusters k; "auto", or a range like "5..200", to have it chosen (:func:`select_n_clusters`).
     affinity
         What `X` is: "precomputed" (a graph), "nearest_neighbors" or "rbf" (points), "precomputed_nearest_neighbors" (sparse
         distances), or a function of two points. "auto" takes a :class:`Graph` or a square sparse matrix for a graph and
@@ -104,6 +105,8 @@ class CoresetSpectralClustering(GraphClusterer):
     ----------
     labels_
         Cluster of every node, 0..k-1.
+    n_clusters_, selection_
+        k, and how it was chosen; the latter only where it was.
     coreset_indices_, coreset_weights_, coreset_labels_
         The coreset and its partition; of the quotient graph's groups where the graph was aggregated. All nodes (or groups)
         where no coreset was drawn.
@@ -149,7 +152,7 @@ class CoresetSpectralClustering(GraphClusterer):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str = 8,
         *,
         affinity: Affinity = "auto",
         n_neighbors: int | Literal["auto"] = "auto",
@@ -221,7 +224,11 @@ class CoresetSpectralClustering(GraphClusterer):
         self.check_parameters()
         with Stages(None, verbose=self.verbose, description="corecut") as stage:
             graph = self._graph(X, stage)
-            found = cluster_graph(graph, self._settings(), random_state=self.random_state, stage=stage)
+            settings = self._settings(self._number_of_clusters(graph, stage))
+            check_components(
+                settings.n_clusters, settings.n_components, solver=settings.eigen_solver, assign_labels=settings.assign_labels
+            )
+            found = cluster_graph(graph, settings, random_state=self.random_state, stage=stage)
             self._fitted(graph, found.labels, stage, given=X)
         sample, choices = found.sample, found.choices
         if sample.coreset.n_draws == 0:
@@ -245,14 +252,15 @@ class CoresetSpectralClustering(GraphClusterer):
     def check_parameters(self) -> None:
         """Refuse parameters that no input could make right; `fit` does so before it looks at `X`."""
         super().check_parameters()
-        settings = self._settings()
+        # What depends on k is looked at again when it is known.
+        settings = self._settings(1 if asked_range(self.n_clusters) is not None else self.n_clusters)
         check_components(
-            settings.n_clusters, settings.n_components, solver=settings.eigen_solver, assign_labels=settings.assign_labels
+            self.n_clusters, settings.n_components, solver=settings.eigen_solver, assign_labels=settings.assign_labels
         )
 
-    def _settings(self) -> Settings:
+    def _settings(self, n_clusters: Any) -> Settings:
         """Return the parameters that say how to cluster. scikit-learn's None for `eigen_solver` is "auto" here."""
-        values = {name: getattr(self, name) for name in Settings.__dataclass_fields__}
+        values = {name: getattr(self, name) for name in Settings.__dataclass_fields__} | {"n_clusters": n_clusters}
         return Settings(**values | {"eigen_solver": "auto" if self.eigen_solver is None else self.eigen_solver})
 
     def _tell_of_idle_options(self, choices: Choices) -> None:

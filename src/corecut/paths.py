@@ -1,6 +1,7 @@
 """Paths of k: partitions into ever fewer clusters, each made from the one before by merging clusters and moving nodes.
 
-Work is done on the quotient that draws are made on; a partition that is asked for is carried down to the nodes and refined there.
+Work is done on the quotient that draws are made on; a partition that is asked for is carried down to the nodes and refined
+there.
 """
 
 from __future__ import annotations
@@ -16,14 +17,11 @@ from corecut.merging import Merges, merge_clusters
 from corecut.objective import Objective, typical_volume
 from corecut.placement import main_part, place_rest
 from corecut.refinement import refine_weighted
-from corecut.repair import repair_partition
 from corecut.weighted import WeightedGraph
 
 # Sweeps over the quotient, and over the nodes.
-_PASSES, _NODE_PASSES = 10, 6
+_PASSES, _NODE_PASSES = 10, 4
 _TOLERANCE = 1e-3
-# Rounds of repair.
-_ROUNDS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +37,7 @@ class Ground:
     n_jobs: int | None
 
     @classmethod
-    def of(
-        cls, whole: WeightedGraph, levels: list[Quotient], n_clusters: int, *, balance: float, n_jobs: int | None
-    ) -> Ground:
+    def of(cls, whole: WeightedGraph, levels: list[Quotient], n_clusters: int, *, balance: float, n_jobs: int | None) -> Ground:
         """Return the ground for paths that begin with so many clusters."""
         top = levels[-1] if levels else whole
         groups = None
@@ -51,7 +47,7 @@ class Ground:
         return cls(whole, top, groups, main, top.restrict(main, n_jobs=n_jobs), balance, n_jobs)
 
     def divided(self, partitions: list[LabelArray], n_clusters: int) -> tuple[Ground, list[LabelArray]]:
-        """Return the ground with groups so divided that all partitions of the nodes respect them, and these partitions of it."""
+        """Return the ground with its groups divided until all partitions respect them, and these partitions of it."""
         if self.groups is None:
             return self, [labels[self.main] for labels in partitions]
         groups = self.groups.astype(np.int64)
@@ -79,18 +75,6 @@ class Ground:
             n_jobs=self.n_jobs,
         )
         return found.labels, found.objective
-
-    def repaired(self, labels: LabelArray, n_clusters: int, generator: np.random.Generator) -> LabelArray:
-        """Split and merge clusters that k-means mixed up."""
-        return repair_partition(
-            self.part,
-            labels,
-            self.objective(n_clusters),
-            n_clusters,
-            max_rounds=_ROUNDS,
-            random_state=generator,
-            n_jobs=self.n_jobs,
-        ).labels
 
     def between(self, labels: LabelArray) -> tuple[FloatArray, FloatArray]:
         """Return the weights between clusters, and their volumes."""
@@ -136,15 +120,10 @@ class Path:
 
     def merged(self, n_clusters: int) -> LabelArray:
         """Return the partition into k clusters, as it was merged from the nearest stop above."""
-        stop = self.above(n_clusters)
+        stop = min(k for k in self.labels if k >= n_clusters)
         if stop == n_clusters:
             return self.labels[stop]
         return self.merges[stop].names(n_clusters)[self.labels[stop]]
-
-
-    def above(self, n_clusters: int) -> int:
-        """Return the nearest stop that is not below k, or the first one."""
-        return min((k for k in self.labels if k >= n_clusters), default=max(self.labels))
 
 
 def follow_path(ground: Ground, labels: LabelArray, stops: Sequence[int]) -> Path:

@@ -1,28 +1,28 @@
 r"""Selection: how many clusters a graph has, from one aggregation, one embedding and the whole path of k.
 
-A few draws of more clusters than anybody would ask for are made from one embedding, and each is merged, pair by pair, down to one
-cluster (:mod:`corecut.merging`), with nodes moved anew at every k that is reported. Along this path F falls by the steps
+A few draws of more clusters than anybody would ask for are made from one embedding, and each is merged, pair by pair, down
+to one cluster (:mod:`corecut.merging`), with nodes moved anew at every k that is reported. Along this path F falls by the steps
 
     step(k) = F(k) - F(k - 1),
 
-what the k-th cluster costs. On a graph with k clusters that stand out alike, each of them costs about the same, its share of edges
-that leave it; the next one must break a cluster, and costs a multiple. So the leap
+what the k-th cluster costs. On a graph with k clusters that stand out alike, each of them costs about the same, its share of
+edges that leave it; the next one must break a cluster, and costs a multiple. So the leap
 
     leap(k) = (1 - 1/k) · step(k + 1) / step(k),      as the geometric mean over the draws,
 
-is about 1 wherever nothing happens, and well above 1 at the number of clusters. The factor 1 - 1/k is what a path, a long thin
-body without any clusters, would give: there step(k) is proportional to k - 1. Bodies of more dimensions and random graphs
-leap even less.
+is about 1 wherever nothing happens, and well above 1 at the number of clusters. The factor 1 - 1/k allows for a path, a long
+thin body without any clusters: there step(k) is proportional to k - 1. Bodies of more dimensions and random graphs leap even
+less. The allowance is not made at the k of the shortest description of the graph (by a degree-corrected block model, among the
+k that are reported), which a path has at 1, and other bodies at many small pieces.
 
-The rule: the k of the largest leap, if that is at least 1.1. Where nothing leaps, the k of the shortest description of the graph
-(degree-corrected planted partition, Zhang and Peixoto 2020) among those reported, which is 1 for a random graph; it is a
-guess, and is called one. docs/choosing-k.md has the measurements, and what lost.
+The rule: the k of the largest leap, if that is at least 1.1. Where nothing leaps, the k of the shortest description, which is 1
+for a random graph; it is a guess, and is called one. docs/choosing-k.md has the measurements, and what lost.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -46,14 +46,14 @@ from corecut.weighted import WeightedGraph, sums_by
 _ROOT, _LEAST_NODES, _MOST = 4.0, 4, 600
 # The matrices of clusters are dense.
 _LIMIT = 5_000
-# What is refined and reported: every k up to the first, and then each a fifth more than the one before.
-_EVERY, _SPACING = 12, 1.2
+# What is refined and reported: every k up to the first, and then each a quarter more than the one before.
+_EVERY, _SPACING = 12, 1.25
 # Clusters beyond k_max that the path begins with: the last k has a leap only if there is one more.
 _BEYOND = 1.1
 # A smaller leap than this happens by chance.
 _LEAST_LEAP = 1.1
 # The scale of confidence, and what its values are called: see Selection.
-_SCALE, SURE, FAIRLY_SURE = 0.25, 0.8, 0.5
+_SCALE, SURE, FAIRLY_SURE = 0.3, 0.8, 0.5
 # Where the shortest description has more than this share of k_max clusters, k_max was too small.
 _TOO_FEW = 0.8
 
@@ -74,12 +74,12 @@ class Step:
         θ_k - θ_{k+1}, for the eigenvalues θ of the graph of the clusters that the path begins with: each a lower bound of the
         graph's own.
     stability
-        Agreement of the draws at this k: the mean of their adjusted Rand indices.
+        Agreement of the draws at this k: the mean of their adjusted Rand indices; NaN for a single draw.
     leap
         What the next cluster costs, in units of what the last one did; NaN for k = 1.
     description
-        Bits that the partition saves in a description of the graph, in nats per edge; 0 for one cluster, negative where the
-        graph is described better without clusters.
+        How much shorter the partition makes a description of the graph, in nats per edge; 0 for one cluster, negative where
+        the graph is described better without clusters.
     sizes
         Numbers of nodes of the clusters, falling.
     """
@@ -103,7 +103,7 @@ class Selection:
     best, runner_up
         Number of clusters, and the one that comes next; `runner_up` is None where there is no other.
     confidence
-        Between 0 and 1: (1 - exp(-(x/¼)²)) · stability, where x is the logarithm of the best leap less half of that of the
+        Between 0 and 1: (1 - exp(-(x/0.3)²)) · stability, where x is the logarithm of the best leap less half of that of the
         runner-up. 0.8 is sure, below 0.5 unsure; it is 0 where nothing leaps.
     path
         Figures of every reported k, rising.
@@ -126,7 +126,7 @@ class Selection:
     k_min: int
     k_max: int
     timings: dict[str, float] = field(repr=False)
-    _partitions: _Partitions = field(repr=False)
+    _partitions: _Partitions | None = field(repr=False)
 
     @property
     def stands_out(self) -> bool:
@@ -145,8 +145,18 @@ class Selection:
         return f"{self.best} clusters: {leap} ({word}, {self.confidence:.2f}{other})"
 
     def labels_at(self, n_clusters: int) -> LabelArray:
-        """Return the partition into any number of clusters of the range, refined; the same one every time."""
-        return self._partitions.labels_at(check_count(n_clusters, "n_clusters", minimum=self.k_min, maximum=self.k_max))
+        """Return the partition into any number of clusters of the range, refined; the same one every time.
+
+        It needs the graph, which must not have changed, and which a pickled selection does not hold.
+        """
+        k = check_count(n_clusters, "n_clusters", minimum=self.k_min, maximum=self.k_max)
+        if self._partitions is None:
+            raise ValueError("a pickled selection does not hold the graph: run select_n_clusters again for labels_at")
+        return self._partitions.labels_at(k)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The graph stays where it is, as with a pickled model.
+        return self.__dict__ | {"_partitions": None}
 
 
 def select_n_clusters(
@@ -226,35 +236,62 @@ def select(
     check_count(n_init, "n_init")
     check_real(balance, "balance")
     generator = as_generator(random_state)
-    found = _select(graph, low, high, balance, n_init, generator, n_jobs, stage)
+    ask = _Ask(balance, n_init, generator, n_jobs, stage)
+    found = _select(graph, low, high, ask)
     room = min(2 * high, _LIMIT, int(np.count_nonzero(graph.degrees)) // _LEAST_NODES)
     if k_max is None and not found.stands_out and found.best > _TOO_FEW * high and room > high:
         stage.say(f"{high} clusters are too few: looking up to {room}")
-        found = _select(graph, low, room, balance, n_init, generator, n_jobs, stage)
+        found = _select(graph, low, room, ask)
     return found
+
+
+def asked_range(n_clusters: Any) -> tuple[int, int | None] | None:
+    """Return k_min and k_max of "auto" or a range "5..200"; None for anything else.
+
+    Examples
+    --------
+    >>> from corecut.selection import asked_range
+    >>> asked_range("auto"), asked_range("5..200"), asked_range(7)
+    ((1, None), (5, 200), None)
+    """
+    if not isinstance(n_clusters, str):
+        return None
+    if n_clusters == "auto":
+        return 1, None
+    low, dots, high = n_clusters.partition("..")
+    if not (dots and low.strip().isdecimal() and high.strip().isdecimal() and 1 <= int(low) <= int(high) <= _LIMIT):
+        raise ValueError(
+            f'n_clusters must be a number, "auto" or a range like "5..200" (1 to {_LIMIT}, rising), got {n_clusters!r}'
+        )
+    return int(low), int(high)
 
 
 def check_range(k_min: Any, k_max: Any, graph: Graph) -> tuple[int, int]:
     """Return the range of k as two numbers; see :func:`select_n_clusters` for what None stands for."""
     low = check_count(k_min, "k_min")
     nodes = int(np.count_nonzero(graph.degrees))
+    if nodes == 0:
+        raise ValueError("the graph has no edges: there is nothing to cluster by")
     if k_max is None:
         usual = min(math.ceil(_ROOT * math.sqrt(nodes)), _MOST, nodes // _LEAST_NODES)
         return check_n_clusters(low, nodes), min(max(usual, low, 2), nodes)
-    high = check_count(k_max, "k_max", minimum=low, maximum=min(_LIMIT, nodes))
-    return low, high
+    return low, check_count(k_max, "k_max", minimum=low, maximum=min(_LIMIT, nodes))
 
 
-def _select(
-    graph: Graph,
-    low: int,
-    high: int,
-    balance: float,
-    n_init: int,
-    generator: np.random.Generator,
-    n_jobs: int | None,
-    stage: Stages,
-) -> Selection:
+@dataclass(frozen=True, eq=False)
+class _Ask:
+    """What a selection is asked for, but for its range."""
+
+    balance: float
+    n_init: int
+    generator: np.random.Generator
+    n_jobs: int | None
+    stage: Stages
+
+
+def _select(graph: Graph, low: int, high: int, ask: _Ask) -> Selection:
+    """Choose k in a range: aggregate, embed, draw, follow the paths down, measure, and apply the rule."""
+    n_jobs, stage = ask.n_jobs, ask.stage
     whole = WeightedGraph.of(graph)
     beyond = min(math.ceil(_BEYOND * high) + 1, int(np.count_nonzero(graph.degrees)))
     choices = resolve(Settings(beyond, n_jobs=n_jobs), graph)
@@ -262,12 +299,12 @@ def _select(
     if choices.aggregate or choices.samples(graph):
         with stage("aggregation"):
             levels = aggregate_graph(graph, beyond, sizes=whole.sizes, n_jobs=n_jobs)
-    ground = Ground.of(whole, levels, beyond, balance=balance, n_jobs=n_jobs)
-    run = Run(choices, generator, stage)
+    ground = Ground.of(whole, levels, beyond, balance=ask.balance, n_jobs=n_jobs)
+    run = Run(choices, ask.generator, stage)
     rows, weights = embed(run, ground.part, regularization=choices.regularization)
     stops = _stops(low, high, beyond)
     starts = []
-    for _ in range(n_init):
+    for _ in range(ask.n_init):
         labels = fill_empty(round_rows(run, rows, weights), beyond, ground.part.graph.degrees)[0]
         with stage("refinement"):
             starts.append(ground.down(ground.refined(labels, beyond)[0], beyond))
@@ -277,19 +314,21 @@ def _select(
         paths = [follow_path(ground, labels, stops) for labels in starts]
     partitions = _Partitions(ground, paths)
     with stage("figures"):
-        leaps = _leaps(paths, low, high)
         first = partitions.best_path(beyond).labels[beyond]
         between, volume = ground.between(first)
-        theta = np.linalg.eigvalsh(between / np.sqrt(np.outer(volume, volume)))[::-1]
-        path = [partitions.figures(k, leaps, theta) for k in sorted(stops) if low <= k <= high]
-        best, runner_up = _ranked(leaps, path)
-        known = {one.n_clusters for one in path}
-        path += [partitions.figures(k, leaps, theta) for k in (best, runner_up) if k is not None and k not in known]
-        path.sort(key=lambda one: one.n_clusters)
-        stability = next(one.stability for one in path if one.n_clusters == best)
+        theta: FloatArray = np.linalg.eigvalsh(between / np.sqrt(np.outer(volume, volume))).astype(np.float64)[::-1]
+        figures = {k: partitions.figures(k, theta) for k in stops if low <= k <= high}
+        shortest = max(sorted(figures), key=lambda k: figures[k].description)
+        leaps = _leaps(paths, low, high, shortest)
+        best, runner_up = _ranked(leaps, shortest)
+        for k in (best, runner_up):
+            if k is not None and k not in figures:
+                figures[k] = partitions.figures(k, theta)
+        path = [replace(figures[k], leap=float(leaps[k])) for k in sorted(figures)]
         start = partitions.best_path(high).merged(high)
         linkage = merge_clusters(*ground.between(start), ground.objective(high)).linkage()
-    confidence = _confidence(leaps, best, runner_up) * max(stability, 0.0)
+    stability = figures[best].stability
+    confidence = _confidence(leaps, best, runner_up) * (max(stability, 0.0) if ask.n_init > 1 else 1.0)
     return Selection(best, runner_up, confidence, path, leaps, linkage, low, high, stage.timings, partitions)
 
 
@@ -302,26 +341,25 @@ def _stops(low: int, high: int, beyond: int) -> list[int]:
     return sorted(stops, reverse=True)
 
 
-def _leaps(paths: list[Path], low: int, high: int) -> FloatArray:
+def _leaps(paths: list[Path], low: int, high: int, shortest: int) -> FloatArray:
     """Return leap(k), the geometric mean over the paths, for every k in the range."""
     steps = np.maximum([path.steps for path in paths], 1e-12)
     logs = np.diff(np.log(steps), axis=1).mean(axis=0)  # step(k + 1) over step(k) at k
     k = np.arange(logs.size)
     leaps = np.full(high + 1, np.nan)
     inside = slice(max(low, 2), min(high + 1, logs.size))
-    leaps[inside] = np.exp(logs[inside]) * (1 - 1 / k[inside])
+    leaps[inside] = np.exp(logs[inside]) * np.where(k[inside] == shortest, 1, 1 - 1 / k[inside])
     return leaps
 
 
-def _ranked(leaps: FloatArray, path: list[Step]) -> tuple[int, int | None]:
-    """Return the best number of clusters and the next one: by leaps, or, where nothing leaps, by the shortest description."""
+def _ranked(leaps: FloatArray, shortest: int) -> tuple[int, int | None]:
+    """Return the best number of clusters and the next one: by leaps, or, where nothing leaps, the shortest description."""
     order = np.argsort(-np.where(np.isnan(leaps), -np.inf, leaps), kind="stable")
     order = order[~np.isnan(leaps[order])]
     if order.size and leaps[order[0]] >= _LEAST_LEAP:
         return int(order[0]), int(order[1]) if order.size > 1 else None
-    best = max(path, key=lambda one: one.description).n_clusters
-    others = order[order != best]
-    return best, int(others[0]) if others.size else None
+    others = order[order != shortest]
+    return shortest, int(others[0]) if others.size else None
 
 
 def _confidence(leaps: FloatArray, best: int, runner_up: int | None) -> float:
@@ -361,15 +399,15 @@ class _Partitions:
         _, labels = min(self.refined(n_clusters), key=lambda one: one[0])
         return self.ground.down(labels, n_clusters)
 
-    def figures(self, k: int, leaps: FloatArray, theta: FloatArray) -> Step:
-        """Measure the partition into k clusters."""
+    def figures(self, k: int, theta: FloatArray) -> Step:
+        """Measure the partition into k clusters, but for its leap."""
         found = self.refined(k)
         pairs = [agreement_of(a, b, self.ground.part.sizes) for (_, a), (_, b) in combinations(found, 2)]
         _, labels = min(found, key=lambda one: one[0])
         labels = self.ground.down(labels, k)
         graph = self.ground.whole.graph
-        small = self.ground.whole.contract(labels, n_jobs=self.ground.n_jobs).graph
-        volume, inside = small.degrees, small.adjacency.diagonal()
+        between = self.ground.whole.contract(labels, n_jobs=self.ground.n_jobs).graph.adjacency.toarray()
+        inside, volume = between.diagonal(), between.sum(axis=1)
         total = volume.sum()
         sizes = np.bincount(labels, minlength=k)
         return Step(
@@ -378,8 +416,8 @@ class _Partitions:
             float(np.sum(inside / total - (volume / total) ** 2)),
             float(theta[k - 1] - theta[k]) if k < theta.size else math.nan,
             float(np.mean(pairs)) if pairs else math.nan,
-            float(leaps[k]),
-            saved_description(inside, volume, sizes, graph.n_edges),
+            math.nan,
+            saved_description(between, sizes, graph.n_edges),
             np.sort(sizes)[::-1],
         )
 
@@ -406,17 +444,34 @@ def agreement_of(one: LabelArray, other: LabelArray, weights: FloatArray) -> flo
     return 1.0 if most == chance else (both - chance) / (most - chance)
 
 
-def saved_description(inside: FloatArray, volume: FloatArray, sizes: FloatArray | IntArray, n_edges: int) -> float:
+def saved_description(between: FloatArray, sizes: FloatArray | IntArray, n_edges: int) -> float:
     """Return how much shorter, in nats per edge, a partition makes the description of a graph; 0 for one cluster.
 
-    Edges by the degree-corrected planted partition, and the labels themselves.
+    The labels, and the edges given the degrees: by a rate for every pair of clusters, or by one rate inside clusters and one
+    between them (the planted partition), whichever is shorter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from corecut.selection import saved_description
+    >>> saved_description(np.array([[200.0]]), np.array([50]), 100)
+    0.0
+    >>> saved_description(np.diag([100.0, 100.0]), np.array([25, 25]), 1000) > 0
+    True
     """
-    total, within = volume.sum(), inside.sum()
-    outside = max(total - within, 0.0)
-    squares = np.square(volume / total).sum()
-    gain = within * math.log(within / (squares * total)) if within > 0 else 0.0
-    if outside > 0 and squares < 1:
-        gain += outside * math.log(outside / ((1 - squares) * total))
-    n, k = int(sizes.sum()), sizes.size
-    cost = gammaln(n + 1) - gammaln(sizes + 1).sum() + gammaln(n) - gammaln(k) - gammaln(n - k + 1)
-    return float(gain / total - cost / n_edges)
+    n, k = float(sizes.sum()), sizes.size
+    labels = gammaln(n + 1) - gammaln(sizes + 1).sum() + gammaln(n) - gammaln(k) - gammaln(n - k + 1)
+    share = between / between.sum()
+    volume = share.sum(axis=1)
+    within, by_chance = float(share.trace()), float(np.square(volume).sum())
+    planted = _divergence(np.array([within, 1 - within]), np.array([by_chance, 1 - by_chance]))
+    pairs = k * (k + 1) / 2
+    rates = gammaln(pairs + n_edges) - gammaln(n_edges + 1) - gammaln(pairs)
+    by_pairs = _divergence(share, np.outer(volume, volume))
+    return float(max(planted, by_pairs - rates / n_edges) - labels / n_edges)
+
+
+def _divergence(shares: FloatArray, expected: FloatArray) -> float:
+    """Return Σ p log(p/q) over what occurs."""
+    occurs = (shares > 0) & (expected > 0)
+    return float(np.sum(shares[occurs] * np.log(shares[occurs] / expected[occurs])))

@@ -15,7 +15,8 @@ import typer
 from corecut._files import is_same
 from corecut._progress import Stages
 from corecut._typing import FloatArray, IntArray
-from corecut.commands.options import GraphPath, Jobs, Reading, Seed, reading, shared
+from corecut.commands.options import GraphPath, Jobs, Reading, Seed, clusters_option, reading, shared
+from corecut.commands.scan import selection_data
 from corecut.commands.screen import Screen, screen
 from corecut.commands.words import OPTION_OF, SETTABLE, in_options
 from corecut.labels import check_labels_path, write_labels
@@ -75,7 +76,16 @@ def size_option(text: str | None) -> int | float | None:
 def cluster(
     graph: GraphPath,
     *,
-    clusters: Annotated[int, typer.Option("--clusters", "-k", min=1, help="Number of clusters.")],
+    clusters: Annotated[
+        str,
+        typer.Option(
+            "--clusters",
+            "-k",
+            metavar="K",
+            callback=lambda text: clusters_option(str(text)),
+            help="Number of clusters; auto, or a range like 5..200, to have it chosen.",
+        ),
+    ],
     output: Annotated[
         Path | None,
         typer.Option(
@@ -162,12 +172,15 @@ def cluster(
             cuts = model.conductances_
     before = {"read": clock.timings.pop("read")}
     times = before | {name: seconds for name, seconds in model.timings_.items() if name != "graph"} | clock.timings
-    sizes = np.bincount(model.labels_, minlength=clusters)
+    sizes = np.bincount(model.labels_, minlength=model.n_clusters_)
     rows = [("graph", f"{model.labels_.size:,} nodes, {report.edges:,} edges")]
     rows += summary_rows(model, times, sizes, cuts)
+    data: dict[str, Any] = {"nodes": model.labels_.size, "edges": report.edges, **summary_data(model, times, sizes, cuts)}
+    if isinstance(clusters, str):
+        rows.insert(1, ("chosen", model.selection_.sentence))
+        data |= {"selection": selection_data(model.selection_)}
     if output is not None:
         rows.append(("labels", str(output)))
-    data = {"nodes": model.labels_.size, "edges": report.edges, **summary_data(model, times, sizes, cuts)}
     screen.show("corecut cluster", rows, data | {"labels": None if output is None else str(output)})
     if output is None:
         screen.say("the labels were not saved; add -o labels.parquet (or .csv, .tsv, .npy) to keep them")

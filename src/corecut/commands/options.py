@@ -24,6 +24,7 @@ from corecut.edges import EdgeReport, EdgeRules
 from corecut.graph import Graph
 from corecut.readers.dispatch import convert_graph, load_graph, memory_needed
 from corecut.readers.layout import EdgeOptions
+from corecut.selection import asked_range
 
 _PANEL = "Reading the graph"
 
@@ -58,6 +59,17 @@ def size_option(text: str | None) -> str | None:
             parse_size(text)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
+    return text
+
+
+def clusters_option(text: str) -> int | str:
+    """Return a number of clusters: a count, "auto" or a range like 5..200."""
+    if text.strip().isdecimal() and int(text) >= 1:
+        return int(text)
+    try:
+        asked_range(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number of clusters, auto, or a range like 5..200") from None
     return text
 
 
