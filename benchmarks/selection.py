@@ -1,13 +1,15 @@
 """How often the chosen number of clusters is the planted one, what other criteria would have chosen, and what it costs.
 
-    python benchmarks/selection.py                     all; about a quarter of an hour on 2 cores
+    python benchmarks/selection.py                     all; about half an hour on 2 cores
+    python benchmarks/selection.py --fits              one draw of the planted graphs beside separate fits
     python benchmarks/selection.py --only 'sparse 10'  cases whose names match
     python benchmarks/selection.py --table             print the tables of the stored results
 
 Planted graphs: ten draws each. Cost: processor seconds of the selection over those of a fit at k_max. Cut: normalised cut at
 reported k over that of separate fits at the same k, the worst of one draw. Other criteria choose among the reported k: the peak
 of modularity, the largest gap of eigenvalues, the most stable k, the shortest description; and the number of negative
-eigenvalues of the Bethe Hessian (first draw, up to 50 clusters). Needs the extras `bench` and `test`; real data by CORECUT_DATA.
+eigenvalues of the Bethe Hessian (first draw, up to 50 clusters). Needs the extras `bench` and
+`test`, and networkx; real data by CORECUT_DATA.
 """
 
 from __future__ import annotations
@@ -148,37 +150,38 @@ def bethe_hessian(graph: Graph, most: int) -> int:
     return int(np.count_nonzero(values < 0))
 
 
-def measured(graph: Any, seed: int, *, truth: int | None, closely: bool) -> dict[str, Any]:
-    """Return what one selection found, and `closely` also what fits cost and give."""
-    checked = as_graph(graph)
-    since = process_time()
-    found = select_n_clusters(checked, random_state=seed)
-    seconds = process_time() - since
+def measured(graph: Any, seed: int) -> dict[str, Any]:
+    """Return what one selection found, and what other criteria would have."""
+    found = select_n_clusters(graph, random_state=seed, n_jobs=1)
     path = [one for one in found.path if one.n_clusters > 1]
-    row: dict[str, Any] = {
+    return {
         "best": found.best,
         "runner_up": found.runner_up,
         "confidence": round(found.confidence, 3),
-        "stands_out": found.stands_out,
         "k_max": found.k_max,
         "modularity": max(path, key=lambda one: one.modularity).n_clusters,
         "eigengap": max(path, key=lambda one: np.nan_to_num(one.eigengap)).n_clusters,
         "stability": max(path, key=lambda one: one.stability).n_clusters,
         "description": max(found.path, key=lambda one: one.description).n_clusters,
-        "seconds": round(seconds, 3),
     }
-    if closely:
+
+
+def beside_fits(graph: Any, truth: int) -> dict[str, Any]:
+    """Return what a selection costs beside a fit at k_max, and its cuts beside those of fits at some of the reported k."""
+    checked, seconds = as_graph(graph), []
+    for _ in range(2):  # the first one loads what it needs
         since = process_time()
-        CoresetSpectralClustering(found.k_max, random_state=seed).fit(checked)
-        row["cost"] = round(seconds / (process_time() - since), 2)
-        ratios = {}
-        for one in path[:: max(1, len(path) // 10)]:
-            cut = CoresetSpectralClustering(one.n_clusters, random_state=seed).fit(checked).normalized_cut_
-            ratios[one.n_clusters] = round(one.normalized_cut / cut, 4) if cut > 0 else 1.0
-        row["cuts"] = ratios
-        if truth is not None and truth <= 50:
-            row["bethe_hessian"] = bethe_hessian(checked, truth + 30)
-    return row
+        found = select_n_clusters(checked, random_state=0, n_jobs=1)
+        between = process_time()
+        CoresetSpectralClustering(found.k_max, random_state=0, n_jobs=1).fit(checked)
+        seconds.append((between - since) / (process_time() - between))
+    path = [one for one in found.path if one.n_clusters > 1]
+    cuts = {}
+    for one in path[:: max(1, len(path) // 7)]:
+        cut = CoresetSpectralClustering(one.n_clusters, random_state=0, n_jobs=1).fit(checked).normalized_cut_
+        cuts[one.n_clusters] = round(one.normalized_cut / cut, 4)
+    bethe = bethe_hessian(checked, truth + 30) if truth <= 50 else None
+    return {"cost": round(min(seconds), 2), "cuts": cuts, "bethe_hessian": bethe}
 
 
 def tables(results: dict[str, Any]) -> str:
@@ -189,15 +192,15 @@ def tables(results: dict[str, Any]) -> str:
         exact = sum(row["best"] == k for row in rows)
         error = max(abs(row["best"] - k) / k for row in rows)
         least = min(row["confidence"] for row in rows)
-        close = next(row for row in rows if "cost" in row)
-        told = f"{exact} of {len(rows)} | {error:.1%} | {least:.2f} | {close['cost']:.1f} | {max(close['cuts'].values()):.3f}"
-        lines.append(f"| {name} | {told} |")
+        fits = results["fits"].get(name)
+        beside = f"{fits['cost']:.1f} | {max(fits['cuts'].values()):.3f}" if fits else " | "
+        lines.append(f"| {name} | {exact} of {len(rows)} | {error:.1%} | {least:.2f} | {beside} |")
     lines += ["", *_header("planted graph", "modularity", "eigengap", "stability", "description", "Bethe Hessian")]
     for name, case in results["planted"].items():
         rows, k = case["rows"], case["k"]
         counts = [sum(row[c] == k for row in rows) for c in ("modularity", "eigengap", "stability", "description")]
-        bethe = next((str(row["bethe_hessian"]) for row in rows if "bethe_hessian" in row), "")
-        lines.append(f"| {name} | {' | '.join(map(str, counts))} | {bethe} |")
+        bethe = results["fits"].get(name, {}).get("bethe_hessian")
+        lines.append(f"| {name} | {' | '.join(map(str, counts))} | {'' if bethe is None else bethe} |")
     lines += ["", *_header("graph without clusters", "answers", "most confidence")]
     for name, case in results["plain"].items():
         answers = sorted({row["best"] for row in case["rows"]})
@@ -220,26 +223,35 @@ def main() -> None:
     """Run the cases and store what they gave, one by one."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="cases whose names match this pattern")
+    parser.add_argument("--fits", action="store_true", help="compare one draw of the planted graphs with separate fits instead")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="file of results, which is added to")
     parser.add_argument("--table", action="store_true", help="print the tables of the stored results")
     asked = parser.parse_args()
-    results: dict[str, Any] = {"planted": {}, "plain": {}, "other": {}}
-    if RESULTS.exists():
-        results |= json.loads(RESULTS.read_text(encoding="utf-8"))
+    results: dict[str, Any] = {"planted": {}, "fits": {}, "plain": {}, "other": {}}
+    if asked.out.exists():
+        results |= json.loads(asked.out.read_text(encoding="utf-8"))
     if asked.table:
         print(tables(results), end="")
         return
     warnings.simplefilter("ignore")
-    cases = [("planted", name, k, make, DRAWS) for name, (k, make) in planted_cases().items()]
-    cases += [("plain", name, None, make, 5) for name, make in plain_cases().items()]
-    cases += [("other", name, k, make, 1) for name, (k, make) in other_cases().items()]
+    planted = planted_cases()
+    cases: list[tuple[str, str, int | None, Make, int]]
+    if asked.fits:
+        cases = [("fits", name, k, make, 1) for name, (k, make) in planted.items()]
+    else:
+        cases = [("planted", name, k, make, DRAWS) for name, (k, make) in planted.items()]
+        cases += [("plain", name, None, make, 5) for name, make in plain_cases().items()]
+        cases += [("other", name, k, make, 1) for name, (k, make) in other_cases().items()]
     for kind, name, k, make, draws in cases:
         if not re.search(asked.only, name):
             continue
-        rows = [measured(make(seed), seed, truth=k, closely=kind == "planted" and seed == 0) for seed in range(draws)]
-        results[kind][name] = {"k": k, "rows": rows}
-        print(name, [row["best"] for row in rows], [row["confidence"] for row in rows], flush=True)
-        RESULTS.parent.mkdir(parents=True, exist_ok=True)
-        RESULTS.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        if kind == "fits":
+            results[kind][name] = beside_fits(make(0), k or 0)
+        else:
+            results[kind][name] = {"k": k, "rows": [measured(make(seed), seed) for seed in range(draws)]}
+        print(name, [row["best"] for row in results[kind][name].get("rows", [])], flush=True)
+        asked.out.parent.mkdir(parents=True, exist_ok=True)
+        asked.out.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -101,10 +101,11 @@ class Selection:
     Attributes
     ----------
     best, runner_up
-        Number of clusters, and the one that comes next; `runner_up` is None where there is no other.
+        Number of clusters, and the one that comes next: by its leap, or, where no other k leaps, by its description. None
+        where there is no other.
     confidence
         Between 0 and 1: (1 - exp(-(x/0.3)²)) · stability, where x is the logarithm of the best leap less half of that of the
-        runner-up. 0.8 is sure, below 0.5 unsure; it is 0 where nothing leaps.
+        next largest. 0.8 is sure, below 0.5 unsure; it is 0 where nothing leaps.
     path
         Figures of every reported k, rising.
     leaps
@@ -141,7 +142,7 @@ class Selection:
         if not self.stands_out:
             what = "one cluster describes the graph best" if self.best == 1 else f"{self.best} clusters describe it shortest"
             return f"no number of clusters stands out, as in a graph without clusters; {what} (unsure{other})"
-        leap = f"the next one would cost {self.leaps[self.best]:.2f} times as much as in a body without clusters"
+        leap = f"one more would cost {self.leaps[self.best]:.2f} times as much as it would if nothing set them apart"
         return f"{self.best} clusters: {leap} ({word}, {self.confidence:.2f}{other})"
 
     def labels_at(self, n_clusters: int) -> LabelArray:
@@ -275,7 +276,10 @@ def check_range(k_min: Any, k_max: Any, graph: Graph) -> tuple[int, int]:
     if k_max is None:
         usual = min(math.ceil(_ROOT * math.sqrt(nodes)), _MOST, nodes // _LEAST_NODES)
         return check_n_clusters(low, nodes), min(max(usual, low, 2), nodes)
-    return low, check_count(k_max, "k_max", minimum=low, maximum=min(_LIMIT, nodes))
+    high = check_count(k_max, "k_max", minimum=low, maximum=_LIMIT)
+    if high > nodes:
+        raise ValueError(f"k_max={high} is more than the {nodes} nodes that have edges: ask for at most as many clusters")
+    return low, high
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,7 +324,7 @@ def _select(graph: Graph, low: int, high: int, ask: _Ask) -> Selection:
         figures = {k: partitions.figures(k, theta) for k in stops if low <= k <= high}
         shortest = max(sorted(figures), key=lambda k: figures[k].description)
         leaps = _leaps(paths, low, high, shortest)
-        best, runner_up = _ranked(leaps, shortest)
+        best, runner_up, beyond_chance = _ranked(leaps, figures)
         for k in (best, runner_up):
             if k is not None and k not in figures:
                 figures[k] = partitions.figures(k, theta)
@@ -328,7 +332,7 @@ def _select(graph: Graph, low: int, high: int, ask: _Ask) -> Selection:
         start = partitions.best_path(high).merged(high)
         linkage = merge_clusters(*ground.between(start), ground.objective(high)).linkage()
     stability = figures[best].stability
-    confidence = _confidence(leaps, best, runner_up) * (max(stability, 0.0) if ask.n_init > 1 else 1.0)
+    confidence = beyond_chance * (max(stability, 0.0) if ask.n_init > 1 else 1.0)
     return Selection(best, runner_up, confidence, path, leaps, linkage, low, high, stage.timings, partitions)
 
 
@@ -352,23 +356,20 @@ def _leaps(paths: list[Path], low: int, high: int, shortest: int) -> FloatArray:
     return leaps
 
 
-def _ranked(leaps: FloatArray, shortest: int) -> tuple[int, int | None]:
-    """Return the best number of clusters and the next one: by leaps, or, where nothing leaps, the shortest description."""
-    order = np.argsort(-np.where(np.isnan(leaps), -np.inf, leaps), kind="stable")
-    order = order[~np.isnan(leaps[order])]
-    if order.size and leaps[order[0]] >= _LEAST_LEAP:
-        return int(order[0]), int(order[1]) if order.size > 1 else None
-    others = order[order != shortest]
-    return shortest, int(others[0]) if others.size else None
+def _ranked(leaps: FloatArray, figures: dict[int, Step]) -> tuple[int, int | None, float]:
+    """Return the best number of clusters, the next one, and how far the best leap is beyond chance and beyond all others.
 
-
-def _confidence(leaps: FloatArray, best: int, runner_up: int | None) -> float:
-    """Return how far the best leap is beyond chance and beyond the next one."""
-    if best == 1 or not leaps[best] >= _LEAST_LEAP:
-        return 0.0
-    other = 1.0 if runner_up is None else max(float(leaps[runner_up]), 1.0)
+    By leaps; where nothing leaps, or nothing else, by the descriptions.
+    """
+    by_description = sorted(figures, key=lambda k: (-figures[k].description, k))
+    order = np.argsort(-np.nan_to_num(leaps), kind="stable")
+    leaping = [int(k) for k in order if leaps[k] >= _LEAST_LEAP]
+    best, *others = dict.fromkeys([*leaping, *by_description])
+    if not leaping:
+        return best, others[0] if others else None, 0.0
+    other = max(float(np.nan_to_num(leaps)[order[1]]), 1.0)
     x = math.log(leaps[best]) - 0.5 * math.log(other)
-    return 1.0 - math.exp(-((x / _SCALE) ** 2))
+    return best, others[0] if others else None, 1.0 - math.exp(-((x / _SCALE) ** 2))
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,7 +60,6 @@ def scan(
         nodes = loaded.n_nodes
     data = {"nodes": nodes, "edges": report.edges} | selection_data(found)
     screen.show_columns(f"corecut scan: {nodes:,} nodes, {report.edges:,} edges", _HEADER, _rows(found), data)
-    screen.say(found.sentence)
 
 
 def _rows(found: Selection) -> list[list[str]]:
