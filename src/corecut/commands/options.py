@@ -24,7 +24,6 @@ from corecut.edges import EdgeReport, EdgeRules
 from corecut.graph import Graph
 from corecut.readers.dispatch import convert_graph, load_graph, memory_needed
 from corecut.readers.layout import EdgeOptions
-from corecut.selection import asked_range
 
 _PANEL = "Reading the graph"
 
@@ -64,6 +63,8 @@ def size_option(text: str | None) -> str | None:
 
 def clusters_option(text: str) -> int | str:
     """Return a number of clusters: a count, "auto" or a range like 5..200."""
+    from corecut.selection import asked_range
+
     if text.strip().isdecimal() and int(text) >= 1:
         return int(text)
     try:

@@ -9,7 +9,6 @@ import typer
 
 from corecut.commands.options import GraphPath, Jobs, Reading, Seed, clusters_option, reading, shared
 from corecut.commands.screen import Screen, screen
-from corecut.selection import asked_range
 
 if TYPE_CHECKING:
     from corecut.selection import Selection
@@ -42,7 +41,7 @@ def scan(
 
     Example: corecut scan friends.txt -k 5..200
     """
-    from corecut.selection import select_n_clusters
+    from corecut.selection import asked_range, select_n_clusters
 
     asked = asked_range(clusters)
     if asked is None:
