@@ -29,6 +29,7 @@ READING = set(inspect.signature(reading).parameters)
 SILENT = {"jobs", "memory", "help"}
 
 CLUSTER = ("cluster", "g.txt", "-k", 3, "-o", "out.csv")
+SCAN = ("scan", "g.txt", "-k", "2..12")
 EVALUATE = ("evaluate", "g.txt", "wide.csv", "--column", "dept")
 PREDICT = ("predict", "g.model", "new.txt", "-o", "out.csv")
 PLANTED = ("generate", "planted", "--nodes", 300, "-k", 3, "-o", "out.txt")
@@ -51,6 +52,12 @@ CASES: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     ("cluster", "settings"): (CLUSTER, ("--set", "refine=False")),
     ("cluster", "as_json"): (CLUSTER, ("--json",)),
     ("cluster", "quiet"): (CLUSTER, ("--quiet",)),
+    ("scan", "clusters"): (SCAN, ("-k", "2..8")),
+    ("scan", "balance"): (SCAN, ("--balance", 0.2)),
+    ("scan", "draws"): (SCAN, ("--draws", 1)),
+    ("scan", "seed"): (SCAN, ("--seed", 1)),
+    ("scan", "as_json"): (SCAN, ("--json",)),
+    ("scan", "quiet"): (SCAN, ("--quiet",)),
     ("evaluate", "column"): (EVALUATE, ("--column", "name")),
     ("evaluate", "truth"): (EVALUATE, ("truth.csv",)),
     ("evaluate", "truth_column"): ((*EVALUATE, "truth.csv"), ("--truth-column", "second")),
@@ -88,7 +95,7 @@ def options() -> list[tuple[str, str]]:
     for name, command in {**COMMANDS, **COMMANDS["generate"].commands}.items():
         for parameter in command.params:
             optional = parameter.param_type_name == "option" or not parameter.required
-            if name in ("cluster", "evaluate", "predict", "planted", "demo", "experiment") and optional:
+            if name in ("cluster", "scan", "evaluate", "predict", "planted", "demo", "experiment") and optional:
                 found.append((name, str(parameter.name)))
     return [(name, option) for name, option in found if option not in READING | SILENT | EXPERIMENTS]
 

@@ -26,6 +26,7 @@ _MODULE_OF = {
     "KernelView": "kernel",
     "Labelling": "labelling",
     "Seeds": "sampling",
+    "Selection": "selection",
     "Quotient": "aggregation",
     "Refinement": "refinement",
     "aggregate_graph": "aggregation",
@@ -50,6 +51,7 @@ _MODULE_OF = {
     "read_graph": "readers",
     "round_embedding": "spectral",
     "sample_seeds": "sampling",
+    "select_n_clusters": "selection",
     "spectral_embedding": "spectral",
     "write_graph": "writers",
 }
@@ -93,6 +95,7 @@ if TYPE_CHECKING:
     from corecut.refinement import Refinement as Refinement, refine_partition as refine_partition
     from corecut.sampling import Seeds as Seeds, sample_seeds as sample_seeds
     from corecut.scikit_learn import CoresetSpectralClustering as CoresetSpectralClustering
+    from corecut.selection import Selection as Selection, select_n_clusters as select_n_clusters
     from corecut.spectral import round_embedding as round_embedding, spectral_embedding as spectral_embedding
     from corecut.store import GraphStore as GraphStore
     from corecut.writers import write_graph as write_graph

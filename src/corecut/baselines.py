@@ -9,7 +9,7 @@ import numpy as np
 from corecut._progress import Stages
 from corecut._random import as_generator
 from corecut._typing import RandomState
-from corecut._validation import check_count, check_n_clusters, check_option, check_real
+from corecut._validation import check_count, check_option, check_real
 from corecut.advice import advise
 from corecut.clusterer import Affinity, check_components
 from corecut.coreset import Importance, build_coreset
@@ -21,6 +21,7 @@ from corecut.neighbors import NeighborMethod
 from corecut.placement import place_isolated
 from corecut.sampling import Sampler
 from corecut.scikit_learn import ScikitLearnClusterer
+from corecut.selection import asked_range
 from corecut.settings import Settings, coreset_size_for
 from corecut.spectral import AssignLabels, EigenSolver, choose_solver, round_embedding, spectral_embedding
 
@@ -55,7 +56,7 @@ verbose
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str = 8,
         *,
         affinity: Affinity = "auto",
         n_neighbors: int | Literal["auto"] = "auto",
@@ -91,7 +92,7 @@ verbose
         self.check_parameters()
         with Stages(4, verbose=self.verbose, description="corecut") as stage:
             graph = self._graph(X, stage)
-            k = check_n_clusters(self.n_clusters, graph.n_nodes)
+            k = self._number_of_clusters(graph, stage)
             if graph.isolated.all():
                 raise ValueError("the graph has no edges: there is nothing to cluster by")
             if self.assign_labels == "cluster_qr" and self.n_init != 3:
@@ -176,7 +177,7 @@ class KernelKMeans(ScikitLearnClusterer):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str = 8,
         *,
         affinity: Affinity = "auto",
         n_neighbors: int | Literal["auto"] = "auto",
@@ -214,7 +215,7 @@ class KernelKMeans(ScikitLearnClusterer):
         self.check_parameters()
         with Stages(3, verbose=self.verbose, description="corecut") as stage:
             graph = self._graph(X, stage)
-            k = check_n_clusters(self.n_clusters, graph.n_nodes)
+            k = self._number_of_clusters(graph, stage)
             kernel = KernelView.from_graph(graph, shift=self.shift)
             with stage("kernel k-means"):
                 found = kernel_kmeans(
@@ -273,7 +274,7 @@ shift_, timings_, n_features_in_
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str = 8,
         *,
         affinity: Affinity = "auto",
         n_neighbors: int | Literal["auto"] = "auto",
@@ -319,7 +320,7 @@ shift_, timings_, n_features_in_
         self.check_parameters()
         with Stages(5, verbose=self.verbose, description="corecut") as stage:
             graph = self._graph(X, stage)
-            k = check_n_clusters(self.n_clusters, graph.n_nodes)
+            k = self._number_of_clusters(graph, stage)
             generator = as_generator(self.random_state)
             kernel = KernelView.from_graph(graph, shift=self.shift)
             self.coreset_size_ = coreset_size_for(graph, k, self.coreset_size)
@@ -367,7 +368,8 @@ shift_, timings_, n_features_in_
 
     def _settings(self) -> Settings:
         names = ("n_clusters", "coreset_size", "shift", "seeding_factor", "sampler", "importance", "candidates")
-        return Settings(**{name: getattr(self, name) for name in names})
+        asked = {name: getattr(self, name) for name in names}
+        return Settings(**asked if asked_range(self.n_clusters) is None else asked | {"n_clusters": 1})
 
     def _refuse_idle_options(self, nodes: int) -> None:
         """Refuse options for drawing a coreset where all nodes are taken. The shift and `candidates` still count."""

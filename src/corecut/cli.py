@@ -21,7 +21,7 @@ from corecut import __version__
 from corecut.commands.words import in_options
 
 # In the order of the help. Each is a function of the name of its module, or a group of commands that is called `app` there.
-_COMMANDS = ("cluster", "predict", "convert", "info", "evaluate", "demo", "experiment", "generate")
+_COMMANDS = ("cluster", "predict", "scan", "convert", "info", "evaluate", "demo", "experiment", "generate")
 
 
 class _Commands(TyperGroup):

@@ -19,7 +19,7 @@ from corecut._files import first_line
 from corecut._progress import Stages
 from corecut._random import check_random_state
 from corecut._typing import AnyArray, FloatArray, LabelArray, RandomState
-from corecut._validation import check_count, check_option, check_real, thread_count
+from corecut._validation import check_count, check_n_clusters, check_option, check_real, thread_count
 from corecut.advice import advise, of_strangers
 from corecut.confidence import partition_measures
 from corecut.graph import (
@@ -50,6 +50,7 @@ from corecut.neighbors import (
 from corecut.node_ids import labels_by_name
 from corecut.objective import Objective
 from corecut.prediction import FittedClusters, FittedInput, graph_fingerprints, matrix_fingerprints, predict_rows
+from corecut.selection import Selection, asked_range, select
 
 Affinity = (
     Literal["auto", "precomputed", "precomputed_nearest_neighbors", "nearest_neighbors", "rbf"] | Kernel | Callable[..., float]
@@ -80,7 +81,9 @@ class GraphClusterer:
     """What the estimators share: parameters checked first, how `X` becomes a graph, what is reported of the result."""
 
     labels_: LabelArray
-    n_clusters: int
+    n_clusters: int | str
+    n_clusters_: int
+    selection_: Selection
     affinity: Affinity
     n_neighbors: int | Literal["auto"]
     neighbors: NeighborMethod
@@ -107,7 +110,8 @@ class GraphClusterer:
 
     def check_parameters(self) -> None:
         """Refuse parameters that no input could make right; `fit` does so before it looks at `X`."""
-        check_count(self.n_clusters, "n_clusters")
+        if asked_range(self.n_clusters) is None:
+            check_count(self.n_clusters, "n_clusters")
         if not (isinstance(self.affinity, str) and self.affinity in _NAMED) and not callable(self.affinity):
             raise ValueError(
                 f'affinity={self.affinity!r} is not offered: use "auto", "precomputed", "precomputed_nearest_neighbors", '
@@ -206,6 +210,19 @@ class GraphClusterer:
         parameters = {name: float(getattr(self, name)) for name in names}
         return FittedInput(affinity, columns, parameters=parameters, points=points)
 
+    def _number_of_clusters(self, graph: Graph, stage: Stages) -> int:
+        """Return k, as it was asked for or as the graph tells it; `n_clusters_` from now on."""
+        asked = asked_range(self.n_clusters)
+        if hasattr(self, "selection_"):  # of an earlier fit
+            del self.selection_
+        if asked is None:
+            self.n_clusters_ = check_n_clusters(self.n_clusters, graph.n_nodes)
+            return self.n_clusters_
+        found = select(graph, *asked, random_state=self.random_state, n_jobs=self.n_jobs, stage=stage)
+        stage.say(found.sentence)
+        self.selection_, self.n_clusters_ = found, found.best
+        return self.n_clusters_
+
     def _tell_of_idle(self, X: Any, affinity: Any) -> None:
         """Tell the user of parameters that are set and belong to another affinity."""
         for name, (default, meant_for) in _SHAPERS.items():
@@ -256,7 +273,7 @@ class GraphClusterer:
         self._agreement: FloatArray | None = None
         # `labels_` and `n_clusters` can be changed by now; what was fitted cannot.
         self._to_measure: tuple[Graph, LabelArray, int, float, int | None] | None
-        self._to_measure = (graph, labels.copy(), int(self.n_clusters), fee, self.n_jobs)
+        self._to_measure = (graph, labels.copy(), self.n_clusters_, fee, self.n_jobs)
         if not isinstance(given, Graph):
             with stage("metrics"):
                 self._measure()
@@ -456,9 +473,9 @@ class GraphClusterer:
         return self.labels_
 
 
-def check_components(n_clusters: int, n_components: int | None, *, solver: str | None, assign_labels: str) -> None:
+def check_components(n_clusters: int | str, n_components: int | None, *, solver: str | None, assign_labels: str) -> None:
     """Refuse pivoted QR without exactly as many vectors as clusters, before they are computed."""
-    if assign_labels != "cluster_qr":
+    if assign_labels != "cluster_qr" or isinstance(n_clusters, str):
         return
     count = n_components if n_components is not None else None if solver == "power" else n_clusters
     if count != n_clusters:

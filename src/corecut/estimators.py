@@ -20,6 +20,7 @@ from corecut.labelling import Candidates
 from corecut.neighbors import NeighborMethod
 from corecut.pipeline import cluster_graph
 from corecut.sampling import Sampler
+from corecut.selection import asked_range
 from corecut.settings import Choices, Settings, idle_coreset_options
 from corecut.spectral import AssignLabels, EigenSolver
 
@@ -36,7 +37,7 @@ class CoresetSpectralClustering(GraphClusterer):
     Parameters
     ----------
     n_clusters
-        Number of clusters k.
+        Number of clusters k; "auto", or a range like "5..200", to have it chosen (:func:`select_n_clusters`).
     affinity
         What `X` is: "precomputed" (a graph), "nearest_neighbors" or "rbf" (points; also the other kernels of scikit-learn that
         are not negative: "cosine", "laplacian", "poly", "sigmoid", "linear", "chi2"), "precomputed_nearest_neighbors" (sparse
@@ -125,6 +126,8 @@ class CoresetSpectralClustering(GraphClusterer):
         The same by the nodes' names: nodes of networkx, names of igraph, ids of a file, the index of a frame. See `labels_as`.
     affinity_matrix_
         The graph that was clustered, where that costs no copy.
+    n_clusters_, selection_
+        k, and how it was chosen; the latter only where it was.
     coreset_indices_, coreset_weights_, coreset_labels_
         The coreset and its partition; of the quotient graph's groups where the graph was aggregated. All nodes (or groups)
         where no coreset was drawn.
@@ -180,7 +183,7 @@ class CoresetSpectralClustering(GraphClusterer):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str = 8,
         *,
         affinity: Affinity = "auto",
         n_neighbors: int | Literal["auto"] = "auto",
@@ -264,7 +267,11 @@ class CoresetSpectralClustering(GraphClusterer):
         self.check_parameters()
         with Stages(None, verbose=self.verbose, description="corecut") as stage:
             graph = self._graph(X, stage)
-            found = cluster_graph(graph, self._settings(), random_state=self.random_state, stage=stage)
+            settings = self._settings(self._number_of_clusters(graph, stage))
+            check_components(
+                settings.n_clusters, settings.n_components, solver=settings.eigen_solver, assign_labels=settings.assign_labels
+            )
+            found = cluster_graph(graph, settings, random_state=self.random_state, stage=stage)
             fee = found.choices.objective(graph.degrees, balance=found.balance).fee
             self._fitted(graph, found.labels, stage, given=X, fee=fee)
         sample, choices = found.sample, found.choices
@@ -294,14 +301,15 @@ class CoresetSpectralClustering(GraphClusterer):
                 f"eigen_tol={self.eigen_tol!r} is not offered: each solver ends by its own estimate of what is still wrong; "
                 'leave it at "auto", or use eigen_solver="arpack" for exact eigenvectors'
             )
-        settings = self._settings()
+        # What depends on k is looked at again when it is known.
+        settings = self._settings(1 if asked_range(self.n_clusters) is not None else self.n_clusters)
         check_components(
-            settings.n_clusters, settings.n_components, solver=settings.eigen_solver, assign_labels=settings.assign_labels
+            self.n_clusters, settings.n_components, solver=settings.eigen_solver, assign_labels=settings.assign_labels
         )
 
-    def _settings(self) -> Settings:
+    def _settings(self, n_clusters: Any) -> Settings:
         """Return the parameters that say how to cluster. scikit-learn's None for `eigen_solver` is "auto" here."""
-        values = {name: getattr(self, name) for name in Settings.__dataclass_fields__}
+        values = {name: getattr(self, name) for name in Settings.__dataclass_fields__} | {"n_clusters": n_clusters}
         return Settings(**values | {"eigen_solver": "auto" if self.eigen_solver is None else self.eigen_solver})
 
     def _tell_of_idle_options(self, choices: Choices) -> None:

@@ -16,7 +16,7 @@ from corecut.graph import Check, Graph, Symmetrize, with_names
 
 def cluster(
     adata: Any,
-    n_clusters: int = 8,
+    n_clusters: int | str = 8,
     *,
     key_added: str = "corecut",
     obsp: str = "connectivities",

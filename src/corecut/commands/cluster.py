@@ -17,7 +17,8 @@ import typer
 from corecut._files import check_target, is_same, show_size
 from corecut._progress import Stages
 from corecut._typing import AnyArray, FloatArray, IntArray, LabelArray
-from corecut.commands.options import GraphPath, Jobs, Reading, Seed, reading, shared
+from corecut.commands.options import GraphPath, Jobs, Reading, Seed, clusters_option, reading, shared
+from corecut.commands.scan import selection_data
 from corecut.commands.screen import Screen, screen
 from corecut.commands.words import OF_POINTS, OPTION_OF, SETTABLE, in_options
 from corecut.edges import EdgeReport
@@ -81,7 +82,16 @@ def size_option(text: str | None) -> int | float | None:
 def cluster(
     graph: GraphPath,
     *,
-    clusters: Annotated[int, typer.Option("--clusters", "-k", min=1, help="Number of clusters.")],
+    clusters: Annotated[
+        str,
+        typer.Option(
+            "--clusters",
+            "-k",
+            metavar="K",
+            callback=lambda text: clusters_option(str(text)),
+            help="Number of clusters; auto, or a range like 5..200, to have it chosen.",
+        ),
+    ],
     output: Annotated[
         Path | None,
         typer.Option(
@@ -137,13 +147,8 @@ def cluster(
     Example: corecut cluster friends.txt -k 50 -o labels.parquet, or corecut cluster points.csv --points -k 10 -o labels.csv
     """
     like_metis = reading.arguments["format"] == "metis"
-    if output is None and like_metis and str(graph) != "-":
-        output = Path(f"{graph}.part.{clusters}")
+    output = labels_path(output, graph, clusters, like_metis=like_metis, as_json=screen.as_json)
     to_stdout = output is not None and str(output) == "-"
-    if to_stdout and screen.as_json:
-        raise typer.BadParameter("-o - and --json both print to stdout; give -o a file name", param_hint="--json")
-    if output is not None and not to_stdout:
-        check_output(output, graph, clusters)
     check_model_path(save, graph, output)
     reading.check_points(points, features)
     parameters: dict[str, Any] = {
@@ -186,13 +191,16 @@ def cluster(
             cuts = model.conductances_
     before = {"read": clock.timings.pop("read")}
     times = before | {name: seconds for name, seconds in model.timings_.items() if name != "graph"} | clock.timings
-    sizes = np.bincount(model.labels_, minlength=clusters)
+    sizes = np.bincount(model.labels_, minlength=model.n_clusters_)
     rows = [("points" if points else "graph", ", ".join(f"{count:,} {what}" for what, count in size.items()))]
     rows += summary_rows(model, times, sizes, cuts)
+    data: dict[str, Any] = {**size, **summary_data(model, times, sizes, cuts)}
+    if isinstance(clusters, str):
+        rows.insert(1, ("chosen", model.selection_.sentence))
+        data |= {"selection": selection_data(model.selection_)}
     if output is not None:
         rows.append(("labels", str(output)))
     rows += [("model", f"{save} ({show_size(save.stat().st_size)})")] if save else []
-    data = {**size, **summary_data(model, times, sizes, cuts)}
     data["model"] = None if save is None else str(save)
     screen.show("corecut cluster", rows, data | {"labels": None if output is None else str(output)})
     if output is None and save is None:
@@ -222,16 +230,28 @@ def check_model_path(save: Path | None, graph: Path, labels: Path | None) -> Non
     check_target(save)
 
 
-def check_output(output: Path, graph: Path, clusters: int) -> None:
-    """Refuse a labels file that cannot be written, or is not meant, before any work is done."""
+def labels_path(output: Path | None, graph: Path, clusters: int | str, *, like_metis: bool, as_json: bool) -> Path | None:
+    """Return where labels go, METIS's own name by default; refuse what cannot be written, or is not meant, before any work."""
+    if output is None and like_metis and str(graph) != "-":
+        if isinstance(clusters, str):
+            raise typer.BadParameter(
+                f"METIS's name of a labels file ends with k, which -k {clusters} leaves open; name it by -o",
+                param_hint="--format",
+            )
+        output = Path(f"{graph}.part.{clusters}")
+    if output is None or str(output) == "-":
+        if output is not None and as_json:
+            raise typer.BadParameter("-o - and --json both print to stdout; give -o a file name", param_hint="--json")
+        return output
     if is_same(output, graph):
         raise typer.BadParameter(f"{output} is the graph that is read; give the labels another name", param_hint="--output")
     check_labels_path(output)
-    if metis_parts(output) not in (None, clusters):
+    if metis_parts(output) not in (None, clusters) and not isinstance(clusters, str):
         raise typer.BadParameter(
             f"{output.name} is METIS's name for {metis_parts(output)} clusters, and -k asks for {clusters}",
             param_hint="--output",
         )
+    return output
 
 
 def data_of_points(reading: Reading, path: Path, features: str | None) -> tuple[Any, AnyArray | None, dict[str, int]]:

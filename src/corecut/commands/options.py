@@ -62,6 +62,19 @@ def size_option(text: str | None) -> str | None:
     return text
 
 
+def clusters_option(text: str) -> int | str:
+    """Return a number of clusters: a count, "auto" or a range like 5..200."""
+    from corecut.selection import asked_range
+
+    if text.strip().isdecimal() and int(text) >= 1:
+        return int(text)
+    try:
+        asked_range(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number of clusters, auto, or a range like 5..200") from None
+    return text
+
+
 class _Format(StrEnum):
     EDGELIST = "edgelist"
     MATRIX_MARKET = "matrix_market"

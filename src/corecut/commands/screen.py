@@ -59,6 +59,21 @@ class Screen:
             for i, line in enumerate(textwrap.wrap(value, room) or [""]):
                 typer.echo(f"  {'' if i else name}".ljust(left) + line)
 
+    def show_columns(self, title: str, header: list[str], rows: list[list[str]], data: dict[str, Any]) -> None:
+        """Print results that have several figures each: `rows` under a header for people, or `data` for machines."""
+        if self.as_json or self.quiet:
+            self.show(title, [], data)
+            return
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(title=title, title_justify="left")
+        for name in header:
+            table.add_column(name, justify="right")
+        for row in rows:
+            table.add_row(*row)
+        Console(width=None if sys.stdout.isatty() else 120).print(table, markup=False, highlight=False)
+
     @contextmanager
     def progress(self) -> Iterator[Progress | None]:
         """Give a function that shows how far the work is: bars on a terminal, plain lines elsewhere."""

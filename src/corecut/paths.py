@@ -1,0 +1,142 @@
+"""Paths of k: partitions into ever fewer clusters, each made from the one before by merging clusters and moving nodes.
+
+Work is done on the quotient that draws are made on; a partition that is asked for is carried down to the nodes and refined
+there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from corecut._typing import BoolArray, FloatArray, LabelArray
+from corecut.aggregation import Quotient
+from corecut.merging import Merges, merge_clusters
+from corecut.objective import Objective, typical_volume
+from corecut.placement import main_part, place_rest
+from corecut.refinement import refine_weighted
+from corecut.weighted import WeightedGraph
+
+# Sweeps over the quotient, and over the nodes.
+_PASSES, _NODE_PASSES = 10, 4
+_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """What a path is made on: the graph, its quotient, and the part of that without isolated nodes and tiny components."""
+
+    whole: WeightedGraph
+    top: WeightedGraph
+    groups: LabelArray | None = field(repr=False)
+    main: BoolArray = field(repr=False)
+    part: WeightedGraph
+    balance: float
+    n_jobs: int | None
+
+    @classmethod
+    def of(cls, whole: WeightedGraph, levels: list[Quotient], n_clusters: int, *, balance: float, n_jobs: int | None) -> Ground:
+        """Return the ground for paths that begin with so many clusters."""
+        top = levels[-1] if levels else whole
+        groups = None
+        for level in reversed(levels):
+            groups = level.groups if groups is None else groups[level.groups]
+        main = main_part(top, n_clusters)
+        return cls(whole, top, groups, main, top.restrict(main, n_jobs=n_jobs), balance, n_jobs)
+
+    def divided(self, partitions: list[LabelArray], n_clusters: int) -> tuple[Ground, list[LabelArray]]:
+        """Return the ground with its groups divided until all partitions respect them, and these partitions of it."""
+        if self.groups is None:
+            return self, [labels[self.main] for labels in partitions]
+        groups = self.groups.astype(np.int64)
+        for labels in partitions:
+            groups = np.unique(groups * n_clusters + labels, return_inverse=True)[1]
+        names, first = groups.astype(np.int32), np.unique(groups, return_index=True)[1]
+        top = self.whole.contract(names, n_jobs=self.n_jobs)
+        main = self.main[self.groups[first]]
+        ground = Ground(self.whole, top, names, main, top.restrict(main, n_jobs=self.n_jobs), self.balance, self.n_jobs)
+        return ground, [labels[first][main] for labels in partitions]
+
+    def objective(self, n_clusters: int) -> Objective:
+        """Return F for k clusters."""
+        return Objective.of(typical_volume(self.whole.graph.degrees, n_clusters), n_clusters, balance=self.balance)
+
+    def refined(self, labels: LabelArray, n_clusters: int) -> tuple[LabelArray, float]:
+        """Move nodes of the quotient; return labels and F."""
+        found = refine_weighted(
+            self.part,
+            labels,
+            self.objective(n_clusters),
+            n_clusters,
+            max_passes=_PASSES,
+            tolerance=_TOLERANCE,
+            n_jobs=self.n_jobs,
+        )
+        return found.labels, found.objective
+
+    def between(self, labels: LabelArray) -> tuple[FloatArray, FloatArray]:
+        """Return the weights between clusters, and their volumes."""
+        small = self.part.contract(labels, n_jobs=self.n_jobs).graph
+        return small.adjacency.toarray(), small.degrees
+
+    def down(self, labels: LabelArray, n_clusters: int) -> LabelArray:
+        """Carry a partition of the part down to all nodes, and refine it there."""
+        everywhere = np.zeros(self.top.n_nodes, np.int32)
+        everywhere[self.main] = labels
+        found = place_rest(self.top, everywhere, self.main, n_clusters=n_clusters)
+        if self.groups is not None:
+            found = found[self.groups]
+        return refine_weighted(
+            self.whole,
+            found,
+            self.objective(n_clusters),
+            n_clusters,
+            max_passes=_NODE_PASSES,
+            tolerance=_TOLERANCE / 10,
+            n_jobs=self.n_jobs,
+        ).labels
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """A path of k from one partition.
+
+    Attributes
+    ----------
+    labels, objective
+        Refined partition of the ground's part at each stop, and its F.
+    merges
+        What was merged from each stop down to the next one.
+    steps
+        step(k) = F(k) - F(k - 1) at index k; NaN at 0 and 1.
+    """
+
+    labels: dict[int, LabelArray] = field(repr=False)
+    objective: dict[int, float] = field(repr=False)
+    merges: dict[int, Merges] = field(repr=False)
+    steps: FloatArray = field(repr=False)
+
+    def merged(self, n_clusters: int) -> LabelArray:
+        """Return the partition into k clusters, as it was merged from the nearest stop above."""
+        stop = min(k for k in self.labels if k >= n_clusters)
+        if stop == n_clusters:
+            return self.labels[stop]
+        return self.merges[stop].names(n_clusters)[self.labels[stop]]
+
+
+def follow_path(ground: Ground, labels: LabelArray, stops: Sequence[int]) -> Path:
+    """Merge clusters from a partition into stops[0] clusters down to one, and refine at every stop; stops fall."""
+    steps = np.full(stops[0] + 1, np.nan)
+    kept: dict[int, LabelArray] = {}
+    objective: dict[int, float] = {}
+    merges: dict[int, Merges] = {}
+    for k, below in zip(stops, [*stops[1:], 1], strict=True):
+        kept[k], objective[k] = labels, _ = ground.refined(labels, k)
+        if k == 1:
+            break
+        merges[k] = merge_clusters(*ground.between(labels), ground.objective(k), down_to=below)
+        steps[below + 1 : k + 1] = merges[k].steps[::-1]
+        labels = merges[k].names(below)[labels]
+    return Path(kept, objective, merges, steps)
