@@ -22,11 +22,18 @@ from corecut.commands.demo import demo
 from corecut.commands.evaluate import evaluate
 from corecut.commands.experiment import experiment
 from corecut.commands.info import info
+from corecut.commands.options import remember_command
+from corecut.commands.plot import plot
+from corecut.commands.report import report
 from corecut.commands.words import in_options
 
 
 class _Commands(TyperGroup):
     """Turns what can go wrong with files, input and memory into one sentence and exit code 1; bugs keep their traceback."""
+
+    def make_context(self, info_name: str | None, args: list[str], *parent: Any, **extra: Any) -> Any:
+        remember_command(args)
+        return super().make_context(info_name, args, *parent, **extra)
 
     def invoke(self, ctx: Any) -> Any:
         with warnings.catch_warnings():
@@ -49,6 +56,8 @@ app.command()(cluster)
 app.command()(convert)
 app.command()(info)
 app.command()(evaluate)
+app.command()(report)
+app.command()(plot)
 app.command()(demo)
 app.command()(experiment)
 app.add_typer(generate.app, name="generate")

@@ -15,9 +15,11 @@ import typer
 from corecut._files import is_same
 from corecut._progress import Stages
 from corecut._typing import FloatArray, IntArray
-from corecut.commands.options import GraphPath, Jobs, Reading, Seed, reading, shared
+from corecut.advice import listening
+from corecut.commands.options import GraphPath, Jobs, Reading, Seed, reading, shared, typed_command
 from corecut.commands.screen import Screen, screen
 from corecut.commands.words import OPTION_OF, SETTABLE, in_options
+from corecut.graph import Graph
 from corecut.labels import check_labels_path, write_labels
 
 # Parameters that have an option of their own, and its default.
@@ -82,6 +84,7 @@ def cluster(
             "--output", "-o", help="Labels file: .parquet, .csv, .tsv (also .gz, .zst, .bz2) or .npy; - for TSV on stdout."
         ),
     ] = None,
+    report: Annotated[Path | None, typer.Option(help="Also write a page about the result: .html, complete in itself.")] = None,
     seed: Seed = 0,
     coreset_size: Annotated[
         str,
@@ -120,10 +123,7 @@ def cluster(
     to_stdout = output is not None and str(output) == "-"
     if to_stdout and screen.as_json:
         raise typer.BadParameter("-o - and --json both print to stdout; give -o a file name", param_hint="--json")
-    if output is not None and not to_stdout:
-        if is_same(output, graph):
-            raise typer.BadParameter(f"{output} is the graph that is read; give the labels another name", param_hint="--output")
-        check_labels_path(output)
+    _check_files(graph, None if to_stdout else output, report)
     if imbalance is not None:
         if max_size is not None:
             raise typer.BadParameter(
@@ -148,9 +148,13 @@ def cluster(
         raise typer.BadParameter(in_options(str(error))) from None
     clock = Stages()
     with ExitStack() as stack:
+        heard = stack.enter_context(listening())
         with clock("read"):
-            loaded, report = stack.enter_context(reading.load(graph, screen, jobs))
+            loaded, edges = stack.enter_context(reading.load(graph, screen, jobs))
         model.fit(loaded)
+        if report is not None:
+            with clock("report"):
+                _write_report(report, model, loaded, clock.timings, heard, name=graph.name)
         if to_stdout:
             ids = range(loaded.n_nodes) if loaded.node_ids is None else loaded.node_ids.tolist()
             sys.stdout.writelines(f"{node}\t{label}\n" for node, label in zip(ids, model.labels_.tolist(), strict=True))
@@ -163,14 +167,46 @@ def cluster(
     before = {"read": clock.timings.pop("read")}
     times = before | {name: seconds for name, seconds in model.timings_.items() if name != "graph"} | clock.timings
     sizes = np.bincount(model.labels_, minlength=clusters)
-    rows = [("graph", f"{model.labels_.size:,} nodes, {report.edges:,} edges")]
+    rows = [("graph", f"{model.labels_.size:,} nodes, {edges.edges:,} edges")]
     rows += summary_rows(model, times, sizes, cuts)
-    if output is not None:
-        rows.append(("labels", str(output)))
-    data = {"nodes": model.labels_.size, "edges": report.edges, **summary_data(model, times, sizes, cuts)}
-    screen.show("corecut cluster", rows, data | {"labels": None if output is None else str(output)})
+    rows += [(name, str(file)) for name, file in (("labels", output), ("report", report)) if file is not None]
+    data = {"nodes": model.labels_.size, "edges": edges.edges, **summary_data(model, times, sizes, cuts)}
+    written = {name: None if file is None else str(file) for name, file in (("labels", output), ("report", report))}
+    screen.show("corecut cluster", rows, data | written)
     if output is None:
         screen.say("the labels were not saved; add -o labels.parquet (or .csv, .tsv, .npy) to keep them")
+
+
+def _check_files(graph: Path, output: Path | None, report: Path | None) -> None:
+    """Refuse names for labels and report that cannot be written, or that would cost what is read."""
+    if output is not None:
+        if is_same(output, graph):
+            raise typer.BadParameter(f"{output} is the graph that is read; give the labels another name", param_hint="--output")
+        check_labels_path(output)
+    if report is not None:
+        from corecut.reporting.build import check_report_path
+
+        for other, what in ((graph, "the graph that is read"), (output, "the labels file")):
+            if other is not None and is_same(report, other):
+                raise typer.BadParameter(f"{report} is {what}; give the report another name", param_hint="--report")
+        check_report_path(report)
+
+
+def _write_report(
+    file: Path, model: CoresetSpectralClustering, graph: Graph, times: dict[str, float], heard: list[str], *, name: str
+) -> None:
+    """Write the page about a run."""
+    from corecut.facts import partition_facts
+    from corecut.reporting.build import RunNotes, build_report
+
+    seconds = {"read": times["read"]} | {stage: taken for stage, taken in model.timings_.items() if stage != "graph"}
+    notes = RunNotes(
+        title=f"Clusters of {name}",
+        command=typed_command(),
+        seconds=seconds,
+        advice=[in_options(one) for one in heard],
+    )
+    build_report(partition_facts(graph, model, n_jobs=model.n_jobs), model, notes).save(file)
 
 
 def estimator_parameters(settings: list[str], typed: Collection[str] = ()) -> dict[str, Any]:
