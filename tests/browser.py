@@ -6,20 +6,23 @@ import base64
 import json
 import os
 import shutil
-import subprocess
+import signal
 import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-CHROMIUM = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
+_NAMES = ("chromium", "chromium-browser", "google-chrome") if hasattr(os, "posix_spawn") else ()
+CHROMIUM = next((found for name in _NAMES if (found := shutil.which(name))), None)
 
 
 class Browser:
     """One page in one browser. `messages` gathers what it wrote to the console, `requests` all addresses it asked for."""
 
     def __init__(self) -> None:
+        import fcntl  # not on Windows
+
         assert CHROMIUM is not None
         self._folder = tempfile.TemporaryDirectory(prefix="corecut-browser-", ignore_cleanup_errors=True)
         to_browser, self._write = os.pipe()
@@ -27,16 +30,13 @@ class Browser:
         options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage"]
         options += ["--remote-debugging-pipe", "--no-first-run", "--disable-extensions", f"--user-data-dir={self._folder.name}"]
 
-        # The browser reads from 3 and writes to 4.
-        script = f'exec "$0" "$@" 3<&{to_browser} 4>&{from_browser}'
-        self._process = subprocess.Popen(
-            ["sh", "-c", script, CHROMIUM, *options, "about:blank"],
-            pass_fds=(to_browser, from_browser),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        os.close(to_browser)
-        os.close(from_browser)
+        # The browser reads from 3 and writes to 4, which may be in use here: from copies with higher numbers.
+        ends = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in (to_browser, from_browser)]
+        actions: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_OPEN, out, os.devnull, os.O_WRONLY, 0) for out in (1, 2)]
+        actions += [(os.POSIX_SPAWN_DUP2, end, number) for end, number in zip(ends, (3, 4), strict=True)]
+        self._process = os.posix_spawn(CHROMIUM, [CHROMIUM, *options, "about:blank"], os.environ, file_actions=actions)
+        for end in (to_browser, from_browser, *ends):
+            os.close(end)
         self._buffer, self._number = b"", 0
         self.messages: list[str] = []
         self.requests: list[str] = []
@@ -51,8 +51,8 @@ class Browser:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._process.terminate()
-        self._process.wait(20)
+        os.kill(self._process, signal.SIGTERM)
+        os.waitpid(self._process, 0)
         os.close(self._write)
         os.close(self._read)
         self._folder.cleanup()

@@ -152,7 +152,7 @@ def _apart(places: FloatArray, radii: FloatArray) -> FloatArray:
         low, high = (at - radii[:, None]).min(axis=0), (at + radii[:, None]).max(axis=0)
         room = 0.98 / np.maximum(high - low, 1e-9)
         middle = np.clip(0.5 + (at - (low + high) / 2) * room, 0.0, 1.0)
-        return np.clip(middle, radii[:, None], 1 - radii[:, None])
+        return np.asarray(np.clip(middle, radii[:, None], 1 - radii[:, None]))
 
     places = fitted(places)
     for _ in range(60):
