@@ -29,6 +29,8 @@ SILENT = {"jobs", "memory", "help"}
 
 CLUSTER = ("cluster", "g.txt", "-k", 3, "-o", "out.csv")
 EVALUATE = ("evaluate", "g.txt", "wide.csv", "--column", "dept")
+REPORT = ("report", "g.txt", "wide.csv", "--column", "dept", "-o", "out.html")
+PLOT = ("plot", "embedding", "g.txt", "wide.csv", "--column", "dept", "-o", "out.svg")
 PLANTED = ("generate", "planted", "--nodes", 300, "-k", 3, "-o", "out.txt")
 EXPERIMENT = ("experiment", "list")
 CORESET = ("--set", "aggregate=False", "--coreset-size", 100)
@@ -36,6 +38,7 @@ CORESET = ("--set", "aggregate=False", "--coreset-size", 100)
 CASES: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     ("cluster", "clusters"): (CLUSTER, ("-k", 4)),
     ("cluster", "output"): (CLUSTER, ("-o", "other.npy")),
+    ("cluster", "report"): (CLUSTER, ("--report", "report.html")),
     ("cluster", "seed"): ((*CLUSTER, *CORESET, "--set", "refine=False"), ("--seed", 1)),
     ("cluster", "coreset_size"): ((*CLUSTER, "--set", "aggregate=False"), ("--coreset-size", 100)),
     ("cluster", "balance"): (CLUSTER, ("--balance", 0.1)),
@@ -50,6 +53,17 @@ CASES: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     ("evaluate", "truth_column"): ((*EVALUATE, "truth.csv"), ("--truth-column", "second")),
     ("evaluate", "as_json"): (EVALUATE, ("--json",)),
     ("evaluate", "quiet"): (EVALUATE, ("--quiet",)),
+    ("report", "output"): (REPORT, ("-o", "other.html")),
+    ("report", "title"): (REPORT, ("--title", "Departments")),
+    ("report", "column"): (REPORT, ("--column", "name")),
+    ("report", "as_json"): (REPORT, ("--json",)),
+    ("report", "quiet"): (REPORT, ("--quiet",)),
+    ("plot", "labels"): (PLOT, ("truth.csv", "--column", "label")),
+    ("plot", "output"): (PLOT, ("-o", "other.png")),
+    ("plot", "three"): (PLOT, ("--three",)),
+    ("plot", "column"): (PLOT, ("--column", "name")),
+    ("plot", "as_json"): (PLOT, ("--json",)),
+    ("plot", "quiet"): (PLOT, ("--quiet",)),
     ("planted", "nodes"): (PLANTED, ("--nodes", 400)),
     ("planted", "clusters"): (PLANTED, ("-k", 4)),
     ("planted", "output"): (PLANTED, ("-o", "other.npz")),
@@ -79,7 +93,7 @@ def options() -> list[tuple[str, str]]:
     for name, command in {**COMMANDS, **COMMANDS["generate"].commands}.items():
         for parameter in command.params:
             optional = parameter.param_type_name == "option" or not parameter.required
-            if name in ("cluster", "evaluate", "planted", "demo", "experiment") and optional:
+            if name in ("cluster", "evaluate", "report", "plot", "planted", "demo", "experiment") and optional:
                 found.append((name, str(parameter.name)))
     return [(name, option) for name, option in found if option not in READING | SILENT | EXPERIMENTS]
 

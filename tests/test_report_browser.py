@@ -1,4 +1,4 @@
-"""The report in a real browser: silent, quick to use by mouse and keyboard, readable, and safe against names that are markup."""
+"""The report in a real browser: silent, used by mouse and keyboard, readable, and safe against names that are markup."""
 
 from __future__ import annotations
 
@@ -73,6 +73,9 @@ def page(request: pytest.FixtureRequest) -> Path:
     return Path(request.getfixturevalue(request.param))
 
 
+_BOX = ("x", "y", "width", "height")
+
+
 def opened(browser: browsers.Browser, page: Path, **look: Any) -> browsers.Browser:
     browser.messages.clear()
     browser.requests.clear()
@@ -88,9 +91,7 @@ def column(browser: browsers.Browser, number: int) -> list[str]:
 def place(browser: browsers.Browser, drawing: str = "quotient") -> tuple[float, float]:
     """Scroll a drawing into view and return where in the window the largest cluster's mark is."""
     browser.run(f"document.getElementById('{drawing}').scrollIntoView({{block: 'center', behavior: 'instant'}})")
-    box = browser.run(
-        f"(() => {{const b = document.getElementById('{drawing}').getBoundingClientRect(); return [b.x, b.y, b.width, b.height]}})()"
-    )
+    box = [browser.run(f"document.getElementById('{drawing}').getBoundingClientRect().{part}") for part in _BOX]
     data = json.loads(browser.run("document.getElementById('data').textContent"))["quotient"]
     i = int(np.argmax(data["r"]))
     side = min(box[2], box[3]) - 24

@@ -37,6 +37,7 @@ MOST_NAMED = 20
 CURVES = {
     "cut": ("mean conductance", "Cut: the mean conductance of the clusters, which rises with their number; look for a bend."),
     "eigengap": ("eigengap", "Eigengap: the distance to the next eigenvalue; a high one speaks for its number."),
+    "leap": ("leap", "Leap: what one more cluster would cost beside what the last one did; above 1 at the right number."),
     "stability": ("stability", "Stability: how far repeated draws agree; 1 where all find the same clusters."),
 }
 """What may be known of each number of clusters: its short name, and how to read it."""
@@ -219,9 +220,9 @@ def shade_matrix(graph: Graph, orders: list[IntArray], pixels: int) -> list[Floa
 
 def node_order(facts: PartitionFacts, order: IntArray) -> IntArray:
     """Return all nodes, cluster after cluster in the given order of clusters."""
-    place = np.empty(facts.n_clusters, np.int32)
+    place = np.empty(facts.n_clusters, np.int64)
     place[order] = np.arange(facts.n_clusters)
-    return np.argsort(place[facts.labels], kind="stable")
+    return facts.by_cluster(np.arange(facts.graph.n_nodes), place)
 
 
 def logarithmic(squares: list[FloatArray]) -> list[FloatArray]:
@@ -272,7 +273,7 @@ def png(pixels: NDArray[np.uint8], *, colour: str | None = None) -> bytes:
     table = b""
     if colour is not None:
         table = chunk(b"PLTE", bytes.fromhex(colour.lstrip("#")) * 256) + chunk(b"tRNS", bytes(range(256)))
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + table + chunk(b"IDAT", zlib.compress(lines, 6)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + table + chunk(b"IDAT", zlib.compress(lines, 5)) + chunk(b"IEND", b"")
 
 
 @dataclass(frozen=True, eq=False)
@@ -345,17 +346,26 @@ def path_of(path: Any) -> dict[str, Any]:
     Parameters
     ----------
     path
-        A mapping or an object with these names.
+        What :func:`corecut.select_n_clusters` returns, or a mapping with these names.
     """
-    names = ("n_clusters", "chosen", *CURVES)
-    source: dict[str, Any] = dict(path) if isinstance(path, Mapping) else {name: getattr(path, name, None) for name in names}
-    found = {name: source[name] for name in ("n_clusters", *CURVES) if source.get(name) is not None}
-    lengths = {len(np.atleast_1d(values)) for values in found.values()}
-    if "n_clusters" not in found or len(found) < 2 or len(lengths) != 1:
+    source: dict[str, Any] = dict(path) if isinstance(path, Mapping) else {"path": path.path, "chosen": path.best}
+    if "path" in source:
+        steps = [step if isinstance(step, Mapping) else vars(step) for step in source["path"]]
+        names = {"n_clusters": "n_clusters", **dict(zip(CURVES, CURVES, strict=True)), "cut": "normalized_cut"}
+        chosen = source.get("chosen", source.get("best"))
+        source = {name: [step[key] for step in steps] for name, key in names.items() if all(key in step for step in steps)}
+        source["chosen"] = chosen
+    # JSON has no NaN: what is not known is None there.
+    found = {
+        name: [np.nan if value is None else float(value) for value in source[name]]
+        for name in ("n_clusters", *CURVES)
+        if source.get(name) is not None
+    }
+    if "n_clusters" not in found or len(found) < 2 or len({len(values) for values in found.values()}) != 1:
         raise ValueError(
             f'a path of k has "n_clusters" and any of {", ".join(CURVES)}, with one value for each number of clusters'
         )
-    lists: dict[str, Any] = {name: np.atleast_1d(values).tolist() for name, values in found.items()}
+    lists: dict[str, Any] = {**found, "n_clusters": [int(k) for k in found["n_clusters"]]}
     if source.get("chosen") is not None:
         lists["chosen"] = int(source["chosen"])
     return lists

@@ -42,7 +42,7 @@ DOUBTFUL = 0.1
 
 # Least share of a cluster's nodes on either side of a split, regularisation of the vector it follows, and Lanczos steps. What
 # hangs on a cluster by an edge is no half of it. On graphs of more than so many entries there are fewer steps.
-_LEAST_SHARE, _REGULARIZATION, _STEPS, _LARGE = 0.2, 0.2, 12, 500_000
+_LEAST_SHARE, _REGULARIZATION, _STEPS, _LARGE = 0.2, 0.2, 8, 500_000
 # Connections of each cluster that count as strong.
 _TIES = 3
 # Clusters of fewer nodes are not split.
@@ -130,8 +130,8 @@ class PartitionFacts:
 
     @cached_property
     def _by_confidence(self) -> IntArray:
-        """All nodes, cluster by cluster, the most doubtful first; of equals the one of higher degree."""
-        return np.lexsort((-self.graph.degrees, self.confidence.astype(np.float32), self.labels))
+        """All nodes, cluster by cluster, the most doubtful first."""
+        return self.by_cluster(np.argsort(self.confidence.astype(np.float32), kind="stable"))
 
     def doubtful_nodes(self, count: int) -> list[IntArray]:
         """Return the most doubtful nodes of every cluster."""
@@ -139,7 +139,13 @@ class PartitionFacts:
 
     def central_nodes(self, count: int) -> list[IntArray]:
         """Return the most central nodes of every cluster: those with the largest weight to others of it."""
-        return self._first_of(np.lexsort((-self._margins[0], self.labels)), count)
+        return self._first_of(self.by_cluster(np.argsort(-self._margins[0].astype(np.float32), kind="stable")), count)
+
+    def by_cluster(self, nodes: IntArray, place: IntArray | None = None) -> IntArray:
+        """Return nodes sorted by their clusters, or by the places of these, and otherwise as they were."""
+        keys = self.labels[nodes] if place is None else place[self.labels[nodes]]
+        # Small integers are sorted by counting, in a fraction of the time.
+        return nodes[np.argsort(keys.astype(np.uint16) if self.n_clusters < 2**16 else keys, kind="stable")]
 
     def _first_of(self, order: IntArray, count: int) -> list[IntArray]:
         return [order[a : min(a + count, b)] for a, b in pairwise(self._starts.tolist())]

@@ -76,7 +76,7 @@ def sizes(graph: Any, labels: Any = None, *, ax: Axes | None = None, n_jobs: int
                 textcoords="offset points", fontsize="x-small",
             )  # fmt: skip
         artists = {"clusters": points, "median": median}
-        reading = "Each point is a cluster. Good ones are low; the largest, the smallest and the worst are named."
+        reading = "Each point is a cluster. Good ones are low; the largest, the smallest and the worst one are named."
     caption = (
         f"{reading} Sizes {facts.sizes.min():,} to {facts.sizes.max():,}, conductance {cuts.min():.3f} to {cuts.max():.3f}, "
         f"mean {cuts.mean():.3f} (the normalised cut)."
@@ -209,7 +209,5 @@ def _name_ticks(axes: Axes, facts: PartitionFacts, order: IntArray) -> None:
 
 
 def _extremes(facts: PartitionFacts) -> list[int]:
-    """Return the largest, the smallest and the worst clusters."""
-    by_size = np.argsort(facts.sizes, kind="stable")
-    worst = np.argsort(-facts.conductances, kind="stable")
-    return sorted({int(j) for j in (*by_size[-2:], by_size[0], *worst[:3])})
+    """Return the largest, the smallest and the worst cluster."""
+    return sorted({int(facts.sizes.argmax()), int(facts.sizes.argmin()), int(facts.conductances.argmax())})

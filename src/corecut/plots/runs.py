@@ -55,8 +55,8 @@ def k_path(path: Any, *, ax: Any = None) -> Drawing:
     Parameters
     ----------
     path
-        A fitted model that chose its number of clusters, or a mapping with "n_clusters" (rising) and any of "cut", "eigengap"
-        and "stability", each with one value for each number; "chosen" names one of the numbers.
+        What :func:`corecut.select_n_clusters` returns, or a mapping with "n_clusters" (rising) and any of "cut", "eigengap",
+        "leap" and "stability", each with one value for each number; "chosen" names one of the numbers.
     ax
         One axes for each curve that there is; None for a figure of its own.
 

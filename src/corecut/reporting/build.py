@@ -71,6 +71,7 @@ def report(
     path: str | os.PathLike[str] | None = None,
     *,
     title: str = "Clustering report",
+    selection: Any = None,
     n_jobs: int | None = None,
 ) -> Report:
     """Make a report of a clustering, or of any labels: one page that a browser opens, complete in itself.
@@ -89,6 +90,9 @@ def report(
         File to write; None to write none.
     title
         Heading of the page.
+    selection
+        How the number of clusters was chosen: what :func:`select_n_clusters` returned, or a mapping as
+        :func:`corecut.plots.k_path` takes it. By default the model's own, where it chose the number.
     n_jobs
         Number of threads; None for all cores.
 
@@ -108,7 +112,7 @@ def report(
     if path is not None:
         check_report_path(path)
     facts = partition_facts(graph, model, n_jobs=n_jobs)
-    made = build_report(facts, model if hasattr(model, "labels_") else None, RunNotes(title=title))
+    made = build_report(facts, model if hasattr(model, "labels_") else None, RunNotes(title=title, path=selection))
     if path is not None:
         made.save(path)
     return made
@@ -129,7 +133,7 @@ def build_report(facts: PartitionFacts, model: Any, notes: RunNotes) -> Report:
     """Return the report about facts; `model` is the fitted model behind them, None where there is none."""
     palette = palette_of(facts)
     fitted = hasattr(model, "get_params")
-    path = getattr(model, "k_path_", None) if notes.path is None else notes.path
+    path = getattr(model, "selection_", None) if notes.path is None else notes.path
     static = Static(
         title=notes.title,
         verdict=verdict(facts),

@@ -176,6 +176,12 @@
     height() { return this.fixed ? this.canvas.clientHeight - 30 : this.size(); }
     radius(i) { return this.fixed ? this.items.r[i] * Math.sqrt(this.zoom) : Math.max(this.items.r[i] * this.size() * this.zoom, 1.5); }
     draw() {
+      // However often it is asked for, once for each picture on the screen.
+      if (this.waiting) return;
+      this.waiting = true;
+      requestAnimationFrame(() => { this.waiting = false; this.paint(); });
+    }
+    paint() {
       const { canvas, items } = this;
       const scale = window.devicePixelRatio || 1;
       const [wide, high] = [Math.round(canvas.clientWidth * scale), Math.round(canvas.clientHeight * scale)];
@@ -184,28 +190,16 @@
       const pen = canvas.getContext("2d");
       pen.setTransform(scale, 0, 0, scale, 0, 0);
       pen.clearRect(0, 0, canvas.clientWidth, canvas.clientHeight);
-      const around = selected >= 0 && !this.fixed;
-      if (this.ties) {
-        pen.strokeStyle = colour("--tie");
-        this.ties.from.forEach((from, at) => {
-          const to = this.ties.to[at];
-          const own = around && (items.row[from] === selected || items.row[to] === selected);
-          pen.globalAlpha = own ? 0.95 : count > 300 ? 0.16 : 0.4;
-          pen.lineWidth = (0.4 + (count > 300 ? 2.2 : 6) * this.ties.weight[at]) * Math.min(Math.sqrt(this.zoom), 3) + (own ? 0.8 : 0);
-          pen.beginPath();
-          pen.moveTo(this.x(items.x[from]), this.y(items.y[from]));
-          pen.lineTo(this.x(items.x[to]), this.y(items.y[to]));
-          pen.stroke();
-        });
-      }
+      if (this.ties) this.lines(pen);
       pen.globalAlpha = 1;
       const order = items.row.map((_, i) => i);
+      const grey = colour("--tie");
       const front = (i) => (items.row[i] === selected ? 1 : 0);
       if (selected >= 0) order.sort((a, b) => front(a) - front(b));
       for (const i of order) {
         const row = items.row[i];
         pen.globalAlpha = this.fixed ? (selected < 0 ? 0.65 : row === selected ? 1 : 0.18) : 0.95;
-        pen.fillStyle = row < 0 ? colour("--tie") : data.colours[clusters.colour[row]];
+        pen.fillStyle = row < 0 ? grey : data.colours[clusters.colour[row]];
         this.shape(pen, this.x(items.x[i]), this.y(items.y[i]), this.radius(i), row < 0 ? 0 : clusters.shape[row]);
         pen.fill();
         if (row >= 0 && (i === this.hovered || (row === selected && !this.fixed))) {
@@ -217,6 +211,26 @@
       }
       pen.globalAlpha = 1;
       if (!this.fixed) this.names(pen);
+    }
+    lines(pen) {
+      // Lines of like width in one stroke: thousands of single ones would be slow.
+      const { items, ties } = this;
+      const most = count > 300 ? 2.2 : 6;
+      const widths = new Map();
+      ties.from.forEach((from, at) => {
+        const own = selected >= 0 && (items.row[from] === selected || items.row[ties.to[at]] === selected);
+        const key = Math.round(12 * ties.weight[at]) + (own ? 100 : 0);
+        if (!widths.has(key)) widths.set(key, new Path2D());
+        const path = widths.get(key);
+        path.moveTo(this.x(items.x[from]), this.y(items.y[from]));
+        path.lineTo(this.x(items.x[ties.to[at]]), this.y(items.y[ties.to[at]]));
+      });
+      pen.strokeStyle = colour("--tie");
+      for (const [key, path] of widths) {
+        pen.globalAlpha = key >= 100 ? 0.95 : count > 300 ? 0.3 : 0.4;
+        pen.lineWidth = (0.4 + most * (key % 100) / 12) * Math.min(Math.sqrt(this.zoom), 3) + (key >= 100 ? 0.8 : 0);
+        pen.stroke(path);
+      }
     }
     shape(pen, x, y, r, kind) {
       pen.beginPath();
@@ -238,15 +252,17 @@
       pen.font = "600 12px system-ui, sans-serif";
       pen.textAlign = "center";
       pen.textBaseline = "middle";
+      const [page, ink] = [colour("--page"), colour("--text")];
       this.items.row.forEach((row, i) => {
         const text = clusters.name[row];
         const chosen = row === selected || i === this.hovered;
+        if (!chosen && this.radius(i) < 6) return;
         if (!chosen && pen.measureText(text).width > 2.1 * this.radius(i)) return;
         const [x, y] = [this.x(this.items.x[i]), this.y(this.items.y[i])];
         pen.lineWidth = 3;
-        pen.strokeStyle = colour("--page");
+        pen.strokeStyle = page;
         pen.strokeText(text, x, y);
-        pen.fillStyle = colour("--text");
+        pen.fillStyle = ink;
         pen.fillText(text, x, y);
       });
     }

@@ -183,6 +183,8 @@ def _path(path: Any) -> str:
         _curve(name, numbers, np.asarray(found[name], dtype=np.float64), chosen) for name in CURVES if name in found
     )
     said = f" The dashed line is the number that was chosen, {chosen:,}." if chosen is not None else ""
+    sentence = str(getattr(path, "sentence", ""))
+    said += f" {html.escape(sentence[0].upper() + sentence[1:])}." if sentence else ""
     return (
         '<section aria-labelledby="h-path"><h2 id="h-path">Which number of clusters?</h2><p>What speaks for each number '
         f'of clusters.{said}</p><div class="curves">{drawings}</div></section>'
