@@ -58,7 +58,7 @@ CASES: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     ("report", "column"): (REPORT, ("--column", "name")),
     ("report", "as_json"): (REPORT, ("--json",)),
     ("report", "quiet"): (REPORT, ("--quiet",)),
-    ("plot", "labels"): (PLOT, ("truth.csv", "--column", "label")),
+    ("plot", "labels"): (PLOT, ("g.txt", "truth.csv", "--column", "second")),
     ("plot", "output"): (PLOT, ("-o", "other.png")),
     ("plot", "three"): (PLOT, ("--three",)),
     ("plot", "column"): (PLOT, ("--column", "name")),

@@ -66,9 +66,9 @@ def test_nodes_and_quantiles_of_every_cluster(rng: np.random.Generator) -> None:
         nodes = np.flatnonzero(labels == j)
         central, doubtful = facts.central_nodes(3)[j], facts.doubtful_nodes(3)[j]
         assert sorted(own[central], reverse=True) == sorted(own[nodes], reverse=True)[:3]
-        np.testing.assert_allclose(facts.confidence[doubtful], np.sort(facts.confidence[nodes])[:3], atol=1e-6)
-        assert quantiles[j, 0] == pytest.approx(facts.confidence[nodes].min(), abs=1e-6)
-        assert quantiles[j, 2] == pytest.approx(facts.confidence[nodes].max(), abs=1e-6)
+        np.testing.assert_allclose(facts.confidence[doubtful], np.sort(facts.confidence[nodes])[:3], atol=1e-4)
+        assert quantiles[j, 0] == pytest.approx(facts.confidence[nodes].min(), abs=1e-4)
+        assert quantiles[j, 2] == pytest.approx(facts.confidence[nodes].max(), abs=1e-4)
     assert facts.doubtful_share == np.mean(facts.confidence <= 0.1)
 
 

@@ -41,7 +41,7 @@ def plot(
         ),
     ],
     labels: Annotated[
-        Path | None, typer.Argument(metavar="[LABELS]", help="Labels file: .parquet, .csv, .tsv, .txt or .npy.")
+        Path | None, typer.Argument(metavar="LABELS", help="Labels file: .parquet, .csv, .tsv, .txt or .npy.")
     ] = None,
     jobs: Jobs = None,
     *,
