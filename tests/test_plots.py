@@ -176,7 +176,7 @@ def test_one_and_two_clusters_and_names_that_look_like_formulas() -> None:
 @pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
 def test_files_are_written_whole_and_the_same_each_time(ending: str, tmp_path: Path) -> None:
     for name in ("a", "b"):
-        drawn("sizes", 3).save(tmp_path / f"{name}.{ending}")
+        plots.sizes(facts(3)).save(tmp_path / f"{name}.{ending}")
     assert (tmp_path / f"a.{ending}").read_bytes() == (tmp_path / f"b.{ending}").read_bytes()
     assert len(list(tmp_path.iterdir())) == 2
 
