@@ -210,7 +210,8 @@ def test_bad_input_is_refused(tmp_path: Path) -> None:
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     corecut.write_graph(facts(3).graph, tmp_path / "g.txt")
     np.save(tmp_path / "l.npy", facts(3).labels)
-    (tmp_path / "run.json").write_text(json.dumps({"seconds": TIMES, "k_path": PATH}))
+    (tmp_path / "run.json").write_text(json.dumps({"seconds": TIMES, "selection": PATH}))
+    (tmp_path / "times.json").write_text(json.dumps({"seconds": TIMES}))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "300")
     return lambda *arguments: CliRunner().invoke(app, ["plot", *[str(argument) for argument in arguments]])
@@ -240,6 +241,7 @@ def test_the_command_draws_what_a_run_printed(run: Any, tmp_path: Path) -> None:
         (("sizes", "g.txt", "l.npy", "-o", "x.svg", "--three"), "it has no effect on sizes"),
         (("stages", "run.json", "l.npy", "-o", "x.svg"), "stages is drawn from a run, without labels"),
         (("stages", "g.txt", "-o", "x.svg"), "g.txt has no times of a run"),
+        (("k-path", "times.json", "-o", "x.svg"), "times.json has no path of k of a run"),
         (("k-path", "none.json", "-o", "x.svg"), "there is no file none.json"),
         (("histogram", "g.txt", "l.npy", "-o", "x.svg"), "histogram"),
     ],

@@ -346,11 +346,11 @@ def path_of(path: Any) -> dict[str, Any]:
     Parameters
     ----------
     path
-        What :func:`corecut.select_n_clusters` returns, or a mapping with these names.
+        What :func:`corecut.select_n_clusters` returns, what `corecut scan --json` prints of it, or a mapping with these names.
     """
     source: dict[str, Any] = dict(path) if isinstance(path, Mapping) else {"path": path.path, "chosen": path.best}
     if "path" in source:
-        steps = [step if isinstance(step, Mapping) else vars(step) for step in source["path"]]
+        steps = [{"n_clusters": step.get("k"), **step} if isinstance(step, Mapping) else vars(step) for step in source["path"]]
         names = {"n_clusters": "n_clusters", **dict(zip(CURVES, CURVES, strict=True)), "cut": "normalized_cut"}
         chosen = source.get("chosen", source.get("best"))
         source = {name: [step[key] for step in steps] for name, key in names.items() if all(key in step for step in steps)}

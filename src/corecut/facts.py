@@ -303,7 +303,8 @@ def partition_facts(
     """
     checked = as_graph(graph, n_jobs=n_jobs)
     if hasattr(labels, "labels_"):
-        confidence = labels.confidence_ if confidence is None else confidence
+        # A model that comes from a file does not have it any more.
+        confidence = getattr(labels, "confidence_", None) if confidence is None else confidence
         labels = labels.labels_
     elif hasattr(labels, "fit"):
         raise ValueError(f"the {type(labels).__name__} is not fitted: call fit first")

@@ -8,7 +8,6 @@ import numpy as np
 
 from corecut._files import atomic_file
 from corecut._typing import LabelArray
-from corecut.drawing import logarithmic, png, shade_matrix
 from corecut.graph import Graph
 
 _PIXELS = 480
@@ -20,6 +19,8 @@ def adjacency_picture(graph: Graph, labels: LabelArray, path: Path) -> None:
 
     Clusters of small cut are dark squares on the diagonal of the right half.
     """
+    from corecut.drawing import logarithmic, png, shade_matrix
+
     orders = [np.arange(graph.n_nodes), np.argsort(labels, kind="stable")]
     halves = logarithmic(shade_matrix(graph, orders, _PIXELS))
     side = len(halves[0])

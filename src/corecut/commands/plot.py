@@ -28,7 +28,9 @@ class Kind(StrEnum):
 
 
 # Drawn from what a run printed with --json, not from a graph.
-_OF_A_RUN = {Kind.STAGES: "seconds", Kind.K_PATH: "k_path"}
+_OF_A_RUN = {Kind.STAGES: "times", Kind.K_PATH: "path of k"}
+
+_PRINTED = {Kind.STAGES: "cluster", Kind.K_PATH: "scan"}
 
 
 @shared(reading=reading, screen=screen)
@@ -37,7 +39,7 @@ def plot(
     graph: Annotated[
         Path,
         typer.Argument(
-            metavar="GRAPH", help="A graph file of any format; for stages and k-path what `corecut cluster --json` printed."
+            metavar="GRAPH", help="A graph file of any format; for stages and k-path what a run printed with --json."
         ),
     ],
     labels: Annotated[
@@ -89,15 +91,18 @@ def plot(
 
 def _of_run(file: Path, kind: Kind) -> Any:
     """Return the part of a run's results that is to be drawn."""
+    from corecut.drawing import path_of
+
     with naming(file):
         text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else None
     if text is None:
         raise FileNotFoundError(f"there is no file {file}")
     try:
         known = json.loads(text)
-        return known[_OF_A_RUN[kind]]
-    except (ValueError, KeyError, TypeError):
+        if kind == Kind.STAGES:
+            return known["seconds"]
+        return path_of(known.get("selection", known))
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(
-            f"{file} has no {'times' if kind == Kind.STAGES else 'path of k'} of a run; {kind} is drawn from what "
-            "`corecut cluster --json` printed"
+            f"{file} has no {_OF_A_RUN[kind]} of a run; {kind} is drawn from what `corecut {_PRINTED[kind]} --json` printed"
         ) from None

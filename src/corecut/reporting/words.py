@@ -184,6 +184,8 @@ def choices(model: Any, facts: PartitionFacts) -> list[Choice]:
         if name in ("n_jobs", "verbose") or not (own or chosen is not None or name in ("n_clusters", "random_state")):
             continue
         reason = _reason(name, asked, chosen, model, facts) if asked in ("auto", None) and chosen is not None else ""
+        if name == "n_clusters" and getattr(model, "selection_", None) is not None:
+            reason = model.selection_.sentence
         why = reason or ("as asked" if own or name == "n_clusters" else "the default")
         if name == "random_state" and asked is None:
             why = "no seed was set: another run may find other clusters"
