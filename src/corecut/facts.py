@@ -42,7 +42,7 @@ DOUBTFUL = 0.1
 
 # Least share of a cluster's nodes on either side of a split, regularisation of the vector it follows, and Lanczos steps. What
 # hangs on a cluster by an edge is no half of it. On graphs of more than so many entries there are fewer steps, and one vector.
-_LEAST_SHARE, _REGULARIZATION, _STEPS, _LARGE = 0.2, 0.2, 8, 500_000
+_LEAST_SHARE, _REGULARIZATION, _STEPS, _LARGE = 0.2, 0.2, 6, 500_000
 # Connections of each cluster that count as strong.
 _TIES = 3
 # Clusters of fewer nodes are not split.
@@ -268,6 +268,15 @@ class PartitionFacts:
         return str(node if self.graph.node_ids is None else self.graph.node_ids[node])
 
 
+def _compact(labels: Any, n_nodes: int) -> tuple[LabelArray, int]:
+    """Return labels as 0..k-1 with k, without sorting those that are so already, such as a model's."""
+    if isinstance(labels, np.ndarray) and labels.dtype == np.int32 and labels.shape == (n_nodes,) and labels.min() >= 0:
+        most = int(labels.max()) + 1
+        if most <= n_nodes and np.bincount(labels, minlength=most).all():
+            return np.ascontiguousarray(labels), most
+    return compact_labels(labels, n_nodes)
+
+
 def _order(values: FloatArray) -> IntArray:
     """Return the order of values between 0 and 1, to 16 bits: small integers are sorted by counting, which is quick."""
     return np.argsort(np.round(65535 * values).astype(np.uint16), kind="stable")
@@ -308,7 +317,7 @@ def partition_facts(
         labels = labels.labels_
     elif hasattr(labels, "fit"):
         raise ValueError(f"the {type(labels).__name__} is not fitted: call fit first")
-    partition, k = compact_labels(labels, checked.n_nodes)
+    partition, k = _compact(labels, checked.n_nodes)
     example = np.empty(k, np.int64)  # any node of each cluster: it has the name
     example[partition] = np.arange(partition.size)
     names = np.asarray(labels)[example]

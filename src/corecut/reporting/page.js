@@ -217,9 +217,11 @@
       const { items, ties } = this;
       const most = count > 300 ? 2.2 : 6;
       const widths = new Map();
+      let many = 0;
       ties.from.forEach((from, at) => {
         const own = selected >= 0 && (items.row[from] === selected || items.row[ties.to[at]] === selected);
         const key = Math.round(12 * ties.weight[at]) + (own ? 100 : 0);
+        many += own;
         if (!widths.has(key)) widths.set(key, new Path2D());
         const path = widths.get(key);
         path.moveTo(this.x(items.x[from]), this.y(items.y[from]));
@@ -227,8 +229,10 @@
       });
       pen.strokeStyle = colour("--tie");
       for (const [key, path] of widths) {
-        pen.globalAlpha = key >= 100 ? 0.95 : count > 300 ? 0.3 : 0.4;
-        pen.lineWidth = (0.4 + most * (key % 100) / 12) * Math.min(Math.sqrt(this.zoom), 3) + (key >= 100 ? 0.8 : 0);
+        // Those of the selected cluster stand out, unless they would cover everything.
+        const front = key >= 100 && many <= 60;
+        pen.globalAlpha = front ? 0.95 : key >= 100 ? 0.5 : count > 300 ? 0.3 : 0.4;
+        pen.lineWidth = (0.4 + most * (key % 100) / 12) * Math.min(Math.sqrt(this.zoom), 3) + (front ? 0.8 : 0);
         pen.stroke(path);
       }
     }

@@ -210,11 +210,12 @@ def _curve(name: str, numbers: Any, values: Any, chosen: int | None) -> str:
         at = float(np.interp(chosen, numbers, x))
         line = f'<line class="chosen" x1="{at:.1f}" x2="{at:.1f}" y1="{top}" y2="{height - bottom}"/>'
     short, words = CURVES[name]
+    low, high = f"{round(lowest, 3):g}", f"{round(highest, 3):g}"
     return (
         f'<figure><svg viewBox="0 0 {width} {height}" role="img" aria-label="{html.escape(short)} by number of clusters">'
-        f'{line}<polyline points="{points}"/>{dots}<text x="{left - 6}" y="{top + 9}" text-anchor="end">{highest:.3g}</text>'
-        f'<text x="{left - 6}" y="{height - bottom}" text-anchor="end">{lowest:.3g}</text>'
+        f'{line}<polyline points="{points}"/>{dots}<text x="{left - 6}" y="{top + 9}" text-anchor="end">{high}</text>'
+        f'<text x="{left - 6}" y="{height - bottom}" text-anchor="end">{low}</text>'
         f'<text x="{left}" y="{height - 8}">{int(numbers[0]):,}</text>'
         f'<text x="{width - 10}" y="{height - 8}" text-anchor="end">{int(numbers[-1]):,}</text></svg>'
-        f"<figcaption><b>{html.escape(short)}</b> {html.escape(words)}</figcaption></figure>"
+        f"<figcaption>{html.escape(words)}</figcaption></figure>"
     )
