@@ -43,6 +43,8 @@ DOUBTFUL = 0.1
 # Least share of a cluster's nodes on either side of a split, regularisation of the vector it follows, and Lanczos steps. What
 # hangs on a cluster by an edge is no half of it. On graphs of more than so many entries there are fewer steps, and one vector.
 _LEAST_SHARE, _REGULARIZATION, _STEPS, _LARGE = 0.2, 0.2, 6, 500_000
+# Share of the nodes, of the weakest clusters, that a thorough look is for.
+_SECOND_LOOK = 0.1
 # Connections of each cluster that count as strong.
 _TIES = 3
 # Clusters of fewer nodes are not split.
@@ -199,12 +201,25 @@ class PartitionFacts:
 
     @cached_property
     def cohesion(self) -> FloatArray:
-        """Cohesion c_j of every cluster; 1 for those that are too small to be split."""
-        k, level = self.n_clusters, WeightedGraph.of(self.graph)
-        sizes = cluster_sums(self.labels, level.sizes, k)
+        """Cohesion c_j of every cluster; 1 for those that are too small to be split.
+
+        On a large graph a quick look at all clusters is followed by a thorough one at the weakest.
+        """
+        sizes = cluster_sums(self.labels, (self.graph.degrees > 0).astype(np.float64), self.n_clusters)
         wanted = sizes >= _SPLITTABLE
+        if self.graph.n_entries <= _LARGE:
+            return self._cohesion_of(wanted, sizes)
+        found = self._cohesion_of(wanted, sizes, steps=_STEPS, vectors=1)
+        order = np.argsort(found, kind="stable")
+        weakest = np.zeros(self.n_clusters, bool)
+        weakest[order] = np.cumsum(sizes[order]) <= _SECOND_LOOK * sizes.sum()
+        return np.minimum(found, self._cohesion_of(wanted & weakest, sizes))
+
+    def _cohesion_of(self, wanted: BoolArray, sizes: FloatArray, **effort: int) -> FloatArray:
+        """Return the cohesion of the wanted clusters, and 1 for the others."""
+        k = self.n_clusters
         gains, first = best_splits(
-            level,
+            WeightedGraph.of(self.graph),
             self.labels,
             wanted,
             objective=Objective(),
@@ -213,8 +228,8 @@ class PartitionFacts:
             both=True,
             generator=as_generator(0),
             regularization=_REGULARIZATION,
-            **({"steps": _STEPS, "vectors": 1} if self.graph.n_entries > _LARGE else {}),
             n_jobs=self.n_jobs,
+            **effort,
         )
         parts = (2 * self.labels + first).astype(np.int32)
         inside = _core.within_cluster(self.graph.matrix, parts, None, thread_count(self.n_jobs))
