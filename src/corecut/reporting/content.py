@@ -130,4 +130,5 @@ def shortened(name: str) -> str:
 
 
 def _rounded(values: FloatArray, digits: int) -> list[float]:
-    return [round(value, digits) for value in values.tolist()]
+    rounded: list[float] = np.round(values, digits).tolist()
+    return rounded
