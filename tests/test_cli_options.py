@@ -32,6 +32,8 @@ CLUSTER = ("cluster", "g.txt", "-k", 3, "-o", "out.csv")
 SCAN = ("scan", "g.txt", "-k", "2..12")
 EVALUATE = ("evaluate", "g.txt", "wide.csv", "--column", "dept")
 PREDICT = ("predict", "g.model", "new.txt", "-o", "out.csv")
+REPORT = ("report", "g.txt", "wide.csv", "--column", "dept", "-o", "out.html")
+PLOT = ("plot", "embedding", "g.txt", "wide.csv", "--column", "dept", "-o", "out.svg")
 PLANTED = ("generate", "planted", "--nodes", 300, "-k", 3, "-o", "out.txt")
 EXPERIMENT = ("experiment", "list")
 CORESET = ("--set", "aggregate=False", "--coreset-size", 100)
@@ -40,6 +42,7 @@ CASES: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     ("cluster", "clusters"): (CLUSTER, ("-k", 4)),
     ("cluster", "output"): (CLUSTER, ("-o", "other.npy")),
     ("cluster", "save"): (CLUSTER, ("--save", "g.model")),
+    ("cluster", "report"): (CLUSTER, ("--report", "report.html")),
     ("cluster", "seed"): ((*CLUSTER, *CORESET, "--set", "refine=False"), ("--seed", 1)),
     ("cluster", "coreset_size"): ((*CLUSTER, "--set", "aggregate=False"), ("--coreset-size", 100)),
     ("cluster", "effort"): (CLUSTER, ("--effort", 0.1)),
@@ -66,6 +69,17 @@ CASES: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     ("predict", "output"): (PREDICT, ("-o", "other.npy")),
     ("predict", "as_json"): (PREDICT, ("--json",)),
     ("predict", "quiet"): (PREDICT, ("--quiet",)),
+    ("report", "output"): (REPORT, ("-o", "other.html")),
+    ("report", "title"): (REPORT, ("--title", "Departments")),
+    ("report", "column"): (REPORT, ("--column", "name")),
+    ("report", "as_json"): (REPORT, ("--json",)),
+    ("report", "quiet"): (REPORT, ("--quiet",)),
+    ("plot", "labels"): (PLOT, ("g.txt", "truth.csv", "--column", "second")),
+    ("plot", "output"): (PLOT, ("-o", "other.png")),
+    ("plot", "three"): (PLOT, ("--three",)),
+    ("plot", "column"): (PLOT, ("--column", "name")),
+    ("plot", "as_json"): (PLOT, ("--json",)),
+    ("plot", "quiet"): (PLOT, ("--quiet",)),
     ("planted", "nodes"): (PLANTED, ("--nodes", 400)),
     ("planted", "clusters"): (PLANTED, ("-k", 4)),
     ("planted", "output"): (PLANTED, ("-o", "other.npz")),
@@ -95,7 +109,8 @@ def options() -> list[tuple[str, str]]:
     for name, command in {**COMMANDS, **COMMANDS["generate"].commands}.items():
         for parameter in command.params:
             optional = parameter.param_type_name == "option" or not parameter.required
-            if name in ("cluster", "scan", "evaluate", "predict", "planted", "demo", "experiment") and optional:
+            taking = ("cluster", "scan", "evaluate", "predict", "report", "plot", "planted", "demo", "experiment")
+            if name in taking and optional:
                 found.append((name, str(parameter.name)))
     return [(name, option) for name, option in found if option not in READING | SILENT | EXPERIMENTS]
 

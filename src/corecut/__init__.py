@@ -25,9 +25,11 @@ _MODULE_OF = {
     "KernelKMeansResult": "lloyd",
     "KernelView": "kernel",
     "Labelling": "labelling",
+    "PartitionFacts": "facts",
     "Seeds": "sampling",
     "Selection": "selection",
     "Quotient": "aggregation",
+    "Report": "reporting",
     "Refinement": "refinement",
     "aggregate_graph": "aggregation",
     "build_coreset": "coreset",
@@ -46,9 +48,11 @@ _MODULE_OF = {
     "modularity": "metrics",
     "neighbor_graph": "neighbors",
     "normalized_cut": "metrics",
+    "partition_facts": "facts",
     "rbf_graph": "neighbors",
     "refine_partition": "refinement",
     "read_graph": "readers",
+    "report": "reporting",
     "round_embedding": "spectral",
     "sample_seeds": "sampling",
     "select_n_clusters": "selection",
@@ -70,6 +74,7 @@ if TYPE_CHECKING:
     from corecut.coreset import Coreset as Coreset, build_coreset as build_coreset
     from corecut.coreset_graphs import CoresetGraph as CoresetGraph, coreset_graph as coreset_graph
     from corecut.datasets import make_degree_corrected_sbm as make_degree_corrected_sbm, make_sbm as make_sbm
+    from corecut.facts import PartitionFacts as PartitionFacts, partition_facts as partition_facts
     from corecut.graph import Graph as Graph
     from corecut.kernel import KernelView as KernelView
     from corecut.labelling import Labelling as Labelling, label_nodes as label_nodes
@@ -93,6 +98,7 @@ if TYPE_CHECKING:
     )
     from corecut.readers import read_graph as read_graph
     from corecut.refinement import Refinement as Refinement, refine_partition as refine_partition
+    from corecut.reporting import Report as Report, report as report
     from corecut.sampling import Seeds as Seeds, sample_seeds as sample_seeds
     from corecut.scikit_learn import CoresetSpectralClustering as CoresetSpectralClustering
     from corecut.selection import Selection as Selection, select_n_clusters as select_n_clusters

@@ -10,8 +10,13 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
 from pathlib import Path
 from types import FrameType
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -20,6 +25,34 @@ from corecut._typing import LabelArray
 # A bound is dear where the cut would be lower by this factor without it.
 _DEAR = 1.5
 _PACKAGE = Path(__file__).parent.as_posix() + "/"
+
+_Fit = TypeVar("_Fit", bound=Callable[..., Any])
+
+_LISTENERS: ContextVar[tuple[list[str], ...]] = ContextVar("listeners", default=())
+
+
+@contextmanager
+def listening() -> Iterator[list[str]]:
+    """Give a list that every advice of the block joins, once each, whatever filters show of it: a report repeats it."""
+    heard: list[str] = []
+    token = _LISTENERS.set((*_LISTENERS.get(), heard))
+    try:
+        yield heard
+    finally:
+        _LISTENERS.reset(token)
+
+
+def remembered(fit: _Fit) -> _Fit:
+    """Let a model keep what its `fit` had to advise, as `advice_`."""
+
+    @wraps(fit)
+    def remembering(self: Any, X: Any, y: Any = None) -> Any:
+        with listening() as heard:
+            fit(self, X, y)
+        self.advice_ = heard
+        return self
+
+    return cast(_Fit, remembering)
 
 
 def advise(message: str, category: type[Warning] = UserWarning) -> None:
@@ -32,6 +65,9 @@ def advise(message: str, category: type[Warning] = UserWarning) -> None:
     category
         Class of the warning.
     """
+    for heard in _LISTENERS.get():
+        if message not in heard:
+            heard.append(message)
     frame: FrameType | None = sys._getframe()
     level = 1
     while frame is not None and Path(frame.f_code.co_filename).as_posix().startswith(_PACKAGE):

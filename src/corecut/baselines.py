@@ -10,7 +10,7 @@ from corecut._progress import Stages
 from corecut._random import as_generator
 from corecut._typing import RandomState
 from corecut._validation import check_count, check_option, check_real
-from corecut.advice import advise
+from corecut.advice import advise, remembered
 from corecut.clusterer import Affinity, check_components
 from corecut.coreset import Importance, build_coreset
 from corecut.graph import Check, Symmetrize
@@ -42,7 +42,7 @@ verbose
 
     Attributes
     ----------
-    labels_, embedding_, normalized_cut_, conductances_, eigen_solver_, timings_, n_features_in_
+    labels_, embedding_, normalized_cut_, conductances_, eigen_solver_, timings_, advice_, n_features_in_
         As in :class:`CoresetSpectralClustering`.
 
     Examples
@@ -87,6 +87,7 @@ verbose
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @remembered
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster a graph or points; see :meth:`CoresetSpectralClustering.fit`."""
         self.check_parameters()
@@ -161,7 +162,7 @@ class KernelKMeans(ScikitLearnClusterer):
 
     Attributes
     ----------
-    labels_, normalized_cut_, conductances_, shift_, timings_, n_features_in_
+    labels_, normalized_cut_, conductances_, shift_, timings_, advice_, n_features_in_
         As in :class:`CoresetSpectralClustering`.
     cost_, n_iter_
         Weighted kernel k-means cost of the result, and the steps of the best run.
@@ -210,6 +211,7 @@ class KernelKMeans(ScikitLearnClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @remembered
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster a graph or points; see :meth:`CoresetSpectralClustering.fit`."""
         self.check_parameters()
@@ -258,7 +260,7 @@ symmetrize, check, random_state, n_jobs, verbose
     Attributes
     ----------
     labels_, coreset_indices_, coreset_weights_, coreset_labels_, normalized_cut_, conductances_, n_untouched_, coreset_size_, \
-shift_, timings_, n_features_in_
+shift_, timings_, advice_, n_features_in_
         As in :class:`CoresetSpectralClustering`.
     n_iter_
         Steps of the best run.
@@ -315,6 +317,7 @@ shift_, timings_, n_features_in_
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @remembered
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster a graph or points; see :meth:`CoresetSpectralClustering.fit`."""
         self.check_parameters()

@@ -18,10 +18,11 @@ import typer
 from typer.core import TyperGroup
 
 from corecut import __version__
+from corecut.commands.options import remember_command
 from corecut.commands.words import in_options
 
 # In the order of the help. Each is a function of the name of its module, or a group of commands that is called `app` there.
-_COMMANDS = ("cluster", "predict", "scan", "convert", "info", "evaluate", "demo", "experiment", "generate")
+_COMMANDS = ("cluster", "predict", "scan", "convert", "info", "evaluate", "report", "plot", "demo", "experiment", "generate")
 
 
 class _Commands(TyperGroup):
@@ -36,6 +37,10 @@ class _Commands(TyperGroup):
             if name not in self.commands:
                 self.add_command(_load(name), name)
         return self.commands.get(cmd_name)
+
+    def make_context(self, info_name: str | None, args: list[str], *parent: Any, **extra: Any) -> Any:
+        remember_command(args)
+        return super().make_context(info_name, args, *parent, **extra)
 
     def invoke(self, ctx: Any) -> Any:
         with warnings.catch_warnings():

@@ -37,7 +37,7 @@ def label_confidence(graph: Any, labels: Any, *, n_jobs: int | None = None) -> F
     """
     checked = as_graph(graph, n_jobs=n_jobs)
     partition, k = compact_labels(in_node_order(labels, checked), checked.n_nodes)
-    return _margins(checked, *_core.cluster_margins(checked.matrix, partition, k, thread_count(n_jobs)))
+    return margins_of(checked, *_core.cluster_margins(checked.matrix, partition, k, thread_count(n_jobs)))
 
 
 def partition_measures(
@@ -47,10 +47,11 @@ def partition_measures(
     own, other = _core.cluster_margins(graph.matrix, labels, n_clusters, thread_count(n_jobs))
     within = own if graph.diagonal is None else own + graph.diagonal
     association, volume = cluster_sums(labels, within, n_clusters), cluster_sums(labels, graph.degrees, n_clusters)
-    return association, volume, _margins(graph, own, other)
+    return association, volume, margins_of(graph, own, other)
 
 
-def _margins(graph: Graph, own: FloatArray, other: FloatArray) -> FloatArray:
+def margins_of(graph: Graph, own: FloatArray, other: FloatArray) -> FloatArray:
+    """Return every node's margin, from its weight towards its own cluster (loops apart) and the next one."""
     weight = graph.degrees - (0.0 if graph.diagonal is None else graph.diagonal)
     return np.clip(np.divide(own - other, weight, out=np.zeros_like(own), where=weight > 0), 0.0, 1.0)
 

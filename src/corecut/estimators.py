@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 
 from corecut._progress import Stages
 from corecut._typing import RandomState
-from corecut.advice import advise
+from corecut.advice import advise, remembered
 from corecut.clusterer import Affinity, GraphClusterer, check_components
 from corecut.coreset import Importance
 from corecut.coreset_graphs import Degrees
@@ -154,6 +154,8 @@ class CoresetSpectralClustering(GraphClusterer):
         The nodes' own names where the graph has them, else None.
     timings_
         Seconds of each stage.
+    advice_
+        The warnings of `fit`, each with its cure.
     n_features_in_
         Number of features of the points, or of nodes of the graph.
 
@@ -250,6 +252,7 @@ class CoresetSpectralClustering(GraphClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @remembered
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster a graph or points.
 

@@ -316,13 +316,16 @@ def best_splits(
     both: bool,
     generator: np.random.Generator,
     regularization: float = 0.0,
+    steps: int | None = None,
+    vectors: int = _VECTORS,
     n_jobs: int | None = None,
 ) -> tuple[FloatArray, BoolArray]:
     """Split the wanted clusters along their second eigenvectors; see `_kernels/repair.hpp`.
 
     Both parts of cluster j, or only the first, must have between low_j and high_j nodes. Regularised eigenvectors (by a share
-    of the mean degree) look for parts of like size. Returns how much kept rises by the best split of each cluster (-inf where
-    there is none), and the mask of all nodes in first parts.
+    of the mean degree) look for parts of like size. There are `steps` of Lanczos, by default as many as suit the graph, and the
+    best of `vectors` orders is taken. Returns how much kept rises by the best split of each cluster (-inf where there is none),
+    and the mask of all nodes in first parts.
     """
     graph = level.graph
     gains, first = _core.split_clusters(
@@ -336,8 +339,8 @@ def best_splits(
         high=high,
         both=both,
         regularization=regularization,
-        steps=_STEPS if graph.n_entries <= _SMALL else _STEPS_LARGE,
-        vectors=_VECTORS,
+        steps=steps or (_STEPS if graph.n_entries <= _SMALL else _STEPS_LARGE),
+        vectors=vectors,
         seed=int(generator.integers(2**63)),
         threads=thread_count(n_jobs),
     )

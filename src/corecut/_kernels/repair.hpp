@@ -35,6 +35,13 @@ Inner inner_graph(const Csr<Index, Weight>& a, const double* degrees, const doub
                   const LazyVector<int32_t>& place, const int64_t* members, int64_t count) {
     Inner in;
     in.start.assign(1, 0);
+    int64_t entries = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        const auto r = a.row(members[i]);
+        entries += r.end - r.begin;
+    }
+    in.column.reserve(entries), in.weight.reserve(entries), in.start.reserve(count + 1);
+    in.degree.reserve(count), in.size.reserve(count), in.loop.reserve(count);
     for (int64_t i = 0; i < count; ++i) {
         const int64_t x = members[i];
         const auto r = a.row(x);

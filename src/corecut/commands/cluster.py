@@ -17,7 +17,8 @@ import typer
 from corecut._files import check_target, is_same, show_size
 from corecut._progress import Stages
 from corecut._typing import AnyArray, FloatArray, IntArray, LabelArray
-from corecut.commands.options import GraphPath, Jobs, Reading, Seed, clusters_option, reading, shared
+from corecut.advice import listening
+from corecut.commands.options import GraphPath, Jobs, Reading, Seed, clusters_option, reading, shared, typed_command
 from corecut.commands.scan import selection_data
 from corecut.commands.screen import Screen, screen
 from corecut.commands.words import OF_POINTS, OPTION_OF, SETTABLE, in_options
@@ -104,6 +105,7 @@ def cluster(
     save: Annotated[
         Path | None, typer.Option(metavar="MODEL", help="Also keep the model in this file, for `corecut predict`.")
     ] = None,
+    report: Annotated[Path | None, typer.Option(help="Also write a page about the result: .html, complete in itself.")] = None,
     seed: Seed = 0,
     coreset_size: Annotated[
         str,
@@ -149,7 +151,7 @@ def cluster(
     like_metis = reading.arguments["format"] == "metis"
     output = labels_path(output, graph, clusters, like_metis=like_metis, as_json=screen.as_json)
     to_stdout = output is not None and str(output) == "-"
-    check_model_path(save, graph, output)
+    check_further_files({"--save": save, "--report": report}, {"graph that is read": graph, "labels file": output})
     reading.check_points(points, features)
     parameters: dict[str, Any] = {
         "coreset_size": coreset_size,
@@ -172,6 +174,7 @@ def cluster(
         raise typer.BadParameter(in_options(str(error))) from None
     clock = Stages()
     with ExitStack() as stack:
+        heard = stack.enter_context(listening())
         with clock("read"):
             loaded, node_ids, size = (
                 data_of_points(reading, graph, features)
@@ -181,6 +184,9 @@ def cluster(
         model.fit(loaded)
         if save is not None:
             model.save(save)
+        if report is not None:
+            with clock("report"):
+                _write_report(report, model, loaded, clock.timings, heard, name=graph.name)
         if to_stdout:
             print_labels(model.labels_, node_ids, alone=like_metis)
             return
@@ -198,11 +204,9 @@ def cluster(
     if isinstance(clusters, str):
         rows.insert(1, ("chosen", model.selection_.sentence))
         data |= {"selection": selection_data(model.selection_)}
-    if output is not None:
-        rows.append(("labels", str(output)))
-    rows += [("model", f"{save} ({show_size(save.stat().st_size)})")] if save else []
-    data["model"] = None if save is None else str(save)
-    screen.show("corecut cluster", rows, data | {"labels": None if output is None else str(output)})
+    written = {"labels": output, "model": save, "report": report}
+    rows += [(name, f"{file} ({show_size(file.stat().st_size)})") for name, file in written.items() if file is not None]
+    screen.show("corecut cluster", rows, data | {name: None if file is None else str(file) for name, file in written.items()})
     if output is None and save is None:
         screen.say("the labels were not saved; add -o labels.parquet (or .csv, .tsv, .npy) to keep them")
 
@@ -221,13 +225,22 @@ def largest_size(max_size: Any, imbalance: float | None) -> Any:
     return max_size if imbalance is None else 1.0 + imbalance
 
 
-def check_model_path(save: Path | None, graph: Path, labels: Path | None) -> None:
-    """Refuse a name that the model cannot have, before any work is done."""
-    if save is None:
-        return
-    if is_same(save, graph) or (labels is not None and is_same(save, labels)):
-        raise typer.BadParameter(f"{save} is the graph, or the labels; give the model another name", param_hint="--save")
-    check_target(save)
+def check_further_files(made: dict[str, Path | None], others: dict[str, Path | None]) -> None:
+    """Refuse names for model and report that cannot be written, or that would cost what is read, before any work is done."""
+    taken = dict(others)
+    for option, path in made.items():
+        if path is None:
+            continue
+        for what, other in taken.items():
+            if other is not None and is_same(path, other):
+                raise typer.BadParameter(f"{path} is the {what}; give it another name", param_hint=option)
+        if option == "--report":
+            from corecut.reporting.build import check_report_path
+
+            check_report_path(path)
+        else:
+            check_target(path)
+        taken["model file"] = path
 
 
 def labels_path(output: Path | None, graph: Path, clusters: int | str, *, like_metis: bool, as_json: bool) -> Path | None:
@@ -272,6 +285,24 @@ def print_labels(labels: LabelArray, node_ids: AnyArray | None, *, alone: bool) 
         return
     ids = range(labels.size) if node_ids is None else node_ids.tolist()
     sys.stdout.writelines(f"{node}\t{label}\n" for node, label in zip(ids, labels.tolist(), strict=True))
+
+
+def _write_report(
+    file: Path, model: CoresetSpectralClustering, given: Any, times: dict[str, float], heard: list[str], *, name: str
+) -> None:
+    """Write the page about a run."""
+    from corecut.facts import partition_facts
+    from corecut.reporting.build import RunNotes, build_report
+
+    seconds = {"read": times["read"]} | {stage: taken for stage, taken in model.timings_.items() if stage != "graph"}
+    notes = RunNotes(
+        title=f"Clusters of {name}",
+        command=typed_command(),
+        seconds=seconds,
+        advice=[in_options(one) for one in heard],
+    )
+    graph = given if isinstance(given, Graph) else model.affinity_matrix_  # of points
+    build_report(partition_facts(graph, model, n_jobs=model.n_jobs), model, notes).save(file)
 
 
 def estimator_parameters(settings: list[str], typed: Collection[str] = (), *, points: bool = False) -> dict[str, Any]:

@@ -9,27 +9,21 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from corecut._typing import AnyArray, IntArray
+from corecut.commands.labelled import Column, Labels, LabelsPath, aligned, complete, labels_of
 from corecut.commands.options import GraphPath, Jobs, Reading, reading, shared
 from corecut.commands.screen import Screen, screen
 from corecut.graph import Graph
-from corecut.labels import LabelColumnError, align_labels, read_labels
 from corecut.metrics import Balance, conductance, modularity
-
-# A labels file's name, its ids (None when it has none) and its labels.
-_Labels = tuple[Path, AnyArray | None, IntArray]
 
 
 @shared(reading=reading, screen=screen)
 def evaluate(
     graph: GraphPath,
-    labels: Annotated[Path, typer.Argument(metavar="LABELS", help="Labels file: .parquet, .csv, .tsv, .txt or .npy.")],
+    labels: LabelsPath,
     truth: Annotated[Path | None, typer.Argument(metavar="[TRUTH]", help="Labels to compare with.")] = None,
     jobs: Jobs = None,
     *,
-    column: Annotated[
-        str | None, typer.Option(help="Column of LABELS that holds the labels, by name or by number from 0.")
-    ] = None,
+    column: Column = None,
     truth_column: Annotated[str | None, typer.Option(help="The same for TRUTH.")] = None,
     reading: Reading,
     screen: Screen,
@@ -40,25 +34,18 @@ def evaluate(
     """
     if truth is None and truth_column is not None:
         raise typer.BadParameter("there is no TRUTH whose column it could name", param_hint="--truth-column")
-    found = (labels, *_read(labels, column, "--column"))
-    known = None if truth is None else (truth, *_read(truth, truth_column, "--truth-column"))
+    found = labels_of(labels, column)
+    known = None if truth is None else labels_of(truth, truth_column, "--truth-column")
     with reading.load(graph, screen, jobs) as (loaded, report):
         rows, data = _measured(loaded, report.edges, found, known, jobs)
     screen.show("corecut evaluate", rows, data)
 
 
 def _measured(
-    graph: Graph, edges: int, found: _Labels, known: _Labels | None, jobs: int | None
+    graph: Graph, edges: int, found: Labels, known: Labels | None, jobs: int | None
 ) -> tuple[list[tuple[str, str]], dict[str, Any]]:
     """Return the facts about labels on a graph, as rows for people and as data for machines."""
-    partition = _aligned(graph, found)
-    if (partition < 0).any():
-        missing = int(np.count_nonzero(partition < 0))
-        node = int(np.flatnonzero(partition < 0)[0])
-        name = node if graph.node_ids is None else graph.node_ids[node]
-        none = "; a label of -1, like all below 0, means none" if (found[2] < 0).any() else ""
-        raise ValueError(f"{found[0]} has no label for {missing} of {graph.n_nodes} nodes, the first is node {name}{none}")
-    _, partition = np.unique(partition, return_inverse=True)
+    _, partition = np.unique(complete(graph, found), return_inverse=True)
     cuts = conductance(graph, partition, n_jobs=jobs)
     sizes = np.bincount(partition)
     data: dict[str, Any] = {
@@ -81,7 +68,7 @@ def _measured(
     if known is not None:
         from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-        other = _aligned(graph, known)
+        other = aligned(graph, known)
         both = other >= 0
         if not both.any():
             raise ValueError(f"{known[0]} has no label for any node of the graph; a label of -1, like all below 0, means none")
@@ -90,15 +77,3 @@ def _measured(
         data["compared"] = int(np.count_nonzero(both))
         rows += [("ARI", f"{data['ari']:.4f}"), ("NMI", f"{data['nmi']:.4f}"), ("compared on", f"{data['compared']:,} nodes")]
     return rows, data
-
-
-def _read(path: Path, column: str | None, option: str) -> tuple[AnyArray | None, IntArray]:
-    try:
-        return read_labels(path, column=column)
-    except LabelColumnError as error:
-        raise typer.BadParameter(str(error), param_hint=option) from None
-
-
-def _aligned(graph: Graph, found: _Labels) -> IntArray:
-    path, ids, labels = found
-    return align_labels(ids, labels, graph.node_ids, n_nodes=graph.n_nodes, name=str(path))

@@ -7,8 +7,10 @@ its providers in addition to its own, and calls it with their results.
 from __future__ import annotations
 
 import inspect
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import wraps
@@ -27,6 +29,8 @@ from corecut.readers.layout import EdgeOptions
 from corecut.readers.points import Points, read_points
 
 _PANEL = "Reading the graph"
+
+_TYPED: ContextVar[str | None] = ContextVar("typed", default=None)
 
 
 def shared(**providers: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -50,6 +54,16 @@ def shared(**providers: Callable[..., Any]) -> Callable[[Callable[..., None]], C
         return run
 
     return decorate
+
+
+def typed_command() -> str | None:
+    """Return the command line as it was typed, None outside of one."""
+    return _TYPED.get()
+
+
+def remember_command(arguments: list[str]) -> None:
+    """Keep the command line: a report says how to repeat the run."""
+    _TYPED.set(shlex.join(["corecut", *arguments]))
 
 
 def size_option(text: str | None) -> str | None:
