@@ -1,6 +1,6 @@
 """The command line. Each command lives in a module of `commands`; here they are gathered, and errors become messages.
 
-Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 misuse.
+Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 misuse, 130 stopped by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from corecut.commands.experiment import experiment
 from corecut.commands.info import info
 from corecut.commands.words import in_options
 
+# What a shell expects of a program that Ctrl-C ended.
+_INTERRUPTED = 128 + signal.SIGINT
+
 
 class _Commands(TyperGroup):
     """Turns what can go wrong with files, input and memory into one sentence and exit code 1; bugs keep their traceback."""
@@ -36,6 +39,9 @@ class _Commands(TyperGroup):
                 return super().invoke(ctx)
             except BrokenPipeError:
                 raise
+            except KeyboardInterrupt as stopped:
+                typer.echo(f"corecut: stopped; {str(stopped) or 'nothing was written'}", err=True)
+                raise typer.Exit(_INTERRUPTED) from None
             except MemoryError as error:
                 _fail(f"there is not enough memory ({error})" if str(error) else "there is not enough memory")
             except (ValueError, TypeError, OSError) as error:

@@ -16,7 +16,7 @@ from corecut._files import is_same
 from corecut._progress import Stages
 from corecut._typing import FloatArray, IntArray
 from corecut.commands.options import GraphPath, Jobs, Reading, Seed, reading, shared
-from corecut.commands.screen import Screen, screen
+from corecut.commands.screen import Listing, Screen, screen
 from corecut.commands.words import OPTION_OF, SETTABLE, in_options
 from corecut.labels import check_labels_path, write_labels
 
@@ -29,6 +29,11 @@ _DEFAULTS: dict[str, Any] = {
     "random_state": 0,
     "n_jobs": None,
 }
+
+# Words of the command line for Python's.
+_LITERALS = {"true": True, "yes": True, "false": False, "no": False, "none": None}
+# Clusters that the final table shows: the largest, and those of the highest conductance.
+_LARGEST, _WORST = 10, 5
 
 if TYPE_CHECKING:
     from corecut.estimators import CoresetSpectralClustering
@@ -71,6 +76,15 @@ def size_option(text: str | None) -> int | float | None:
         raise typer.BadParameter(f"{text!r} is not a number of nodes (500) or a factor of the mean cluster (1.5)") from None
 
 
+def settings_option(settings: list[str] | None) -> list[str] | None:
+    """Explain what can be set, if that is asked for."""
+    if settings and "help" in settings:
+        width = max(map(len, SETTABLE))
+        typer.echo("\n".join(f"{name:{width}}  {meaning}" for name, meaning in SETTABLE.items()))
+        raise typer.Exit
+    return settings
+
+
 @shared(reading=reading, screen=screen)
 def cluster(
     graph: GraphPath,
@@ -105,7 +119,13 @@ def cluster(
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Any parameter of CoresetSpectralClustering; may be repeated."),
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            callback=settings_option,
+            is_eager=True,
+            help=f"What has no option of its own; may be repeated. --set help explains {', '.join(SETTABLE)}.",
+        ),
     ] = None,
     jobs: Jobs = None,
     reading: Reading,
@@ -147,7 +167,12 @@ def cluster(
     except (ValueError, TypeError) as error:
         raise typer.BadParameter(in_options(str(error))) from None
     clock = Stages()
-    with ExitStack() as stack:
+    written = False
+
+    def kept() -> str:
+        return f"the labels are in {output}" if written else "no labels were written: there are none before the end"
+
+    with screen.keeping(kept), ExitStack() as stack:
         with clock("read"):
             loaded, report = stack.enter_context(reading.load(graph, screen, jobs))
         model.fit(loaded)
@@ -158,6 +183,7 @@ def cluster(
         if output is not None:
             with clock("write"):
                 write_labels(output, model.labels_, loaded.node_ids)
+            written = True
         with clock("metrics"):
             cuts = model.conductances_
     before = {"read": clock.timings.pop("read")}
@@ -168,7 +194,8 @@ def cluster(
     if output is not None:
         rows.append(("labels", str(output)))
     data = {"nodes": model.labels_.size, "edges": report.edges, **summary_data(model, times, sizes, cuts)}
-    screen.show("corecut cluster", rows, data | {"labels": None if output is None else str(output)})
+    data["labels"] = None if output is None else str(output)
+    screen.show("corecut cluster", rows, data, cluster_listings(sizes, cuts))
     if output is None:
         screen.say("the labels were not saved; add -o labels.parquet (or .csv, .tsv, .npy) to keep them")
 
@@ -193,7 +220,7 @@ def estimator_parameters(settings: list[str], typed: Collection[str] = ()) -> di
             given = "twice" if name in found else f"by {OPTION_OF[name]} and by --set"
             raise typer.BadParameter(f"{setting!r}: {name} is given {given}; say it once", param_hint="--set")
         try:
-            found[name] = ast.literal_eval(text)
+            found[name] = _LITERALS[text] if text in _LITERALS else ast.literal_eval(text)
         except (ValueError, SyntaxError):
             found[name] = text
     return found
@@ -226,6 +253,24 @@ def summary_rows(
     rows += [(f"  {name}", f"{seconds:,.3f} s") for name, seconds in times.items()]
     rows.append(("total", f"{sum(times.values()):,.3f} s"))
     return rows
+
+
+def cluster_listings(sizes: IntArray, cuts: FloatArray) -> list[Listing]:
+    """Return the tables of the largest clusters and, where there are more than one sees at once, of the worst."""
+
+    def rows(clusters: IntArray) -> list[tuple[str, ...]]:
+        shares = 100 * sizes / sizes.sum()
+        return [(f"{j}", f"{sizes[j]:,}", f"{shares[j]:.1f} %", f"{cuts[j]:.4f}") for j in clusters]
+
+    columns = ("cluster", "nodes", "share", "conductance")
+    largest = np.argsort(-sizes, kind="stable")[:_LARGEST]
+    if sizes.size <= _LARGEST:
+        return [Listing("clusters", columns, rows(largest))]
+    worst = np.argsort(-cuts, kind="stable")[:_WORST]
+    return [
+        Listing(f"the {largest.size} largest clusters", columns, rows(largest)),
+        Listing(f"the {worst.size} worst, by conductance", columns, rows(worst)),
+    ]
 
 
 def summary_data(

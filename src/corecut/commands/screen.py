@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
@@ -20,6 +20,29 @@ if TYPE_CHECKING:
 
 _SECONDS_BETWEEN_LINES = 5.0
 _WORTH_A_LINE = 0.1
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C, with what was kept of the work."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A table below the results.
+
+    Attributes
+    ----------
+    title
+        What it is about.
+    columns
+        Heads of its columns; all but the first are numbers and end on one line.
+    rows
+        Its cells.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -42,8 +65,16 @@ class Screen:
         if not self.quiet:
             typer.echo(f"corecut: {text}", err=True)
 
-    def show(self, title: str, rows: list[tuple[str, str]], data: dict[str, Any]) -> None:
-        """Print a command's results: `rows` for people, or `data` for machines."""
+    @contextmanager
+    def keeping(self, kept: Callable[[], str]) -> Iterator[None]:
+        """Let a Ctrl-C in the `with` block say what was kept; `kept` is asked at that moment."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            raise Stopped(kept()) from None
+
+    def show(self, title: str, rows: list[tuple[str, str]], data: dict[str, Any], listings: Sequence[Listing] = ()) -> None:
+        """Print a command's results: `rows` and `listings` for people, or `data` for machines."""
         if self.as_json:
             typer.echo(json.dumps(data, default=_plain))
             return
@@ -56,7 +87,15 @@ class Screen:
         for name, value in rows:
             table.add_row(name, value)
         # A pipe has no width: long values must not be folded there.
-        Console(width=None if sys.stdout.isatty() else 120).print(table, markup=False, highlight=False)
+        console = Console(width=None if sys.stdout.isatty() else 120)
+        console.print(table, markup=False, highlight=False)
+        for listing in listings:
+            table = Table(title=listing.title, title_justify="left")
+            for column in listing.columns:
+                table.add_column(column, justify="left" if column == listing.columns[0] else "right")
+            for row in listing.rows:
+                table.add_row(*row)
+            console.print(table, markup=False, highlight=False)
 
     @contextmanager
     def progress(self) -> Iterator[Progress | None]:
@@ -101,18 +140,21 @@ def _rate(stage: str, per_second: float) -> str:
 
 
 class _BarDisplay:
-    """A bar for every stage."""
+    """A bar for the stage that runs, with the time it will still take."""
 
     def __init__(self, bars: Bars) -> None:
         self._bars = bars
-        self._tasks: dict[str, tuple[TaskID, float]] = {}
+        self._stage, self._since = "", 0.0
+        self._task: TaskID | None = None
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        if stage not in self._tasks:
-            self._tasks[stage] = (self._bars.add_task(stage, total=total, rate=""), perf_counter())
-        task, since = self._tasks[stage]
-        passed = perf_counter() - since
-        self._bars.update(task, completed=done, total=total, rate=_rate(stage, done / passed) if passed > 0.5 else "")
+        if stage != self._stage or self._task is None:
+            if self._task is not None:
+                self._bars.remove_task(self._task)
+            self._task = self._bars.add_task(stage, total=total, rate="")
+            self._stage, self._since = stage, perf_counter()
+        passed = perf_counter() - self._since
+        self._bars.update(self._task, completed=done, total=total, rate=_rate(stage, done / passed) if passed > 0.5 else "")
 
 
 class _LineDisplay:
@@ -150,4 +192,5 @@ def _bars() -> Bars:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         console=Console(stderr=True),
+        transient=True,  # what was read is told in the table
     )
