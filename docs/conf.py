@@ -1,7 +1,7 @@
 """The documentation site: `python -m sphinx -W docs site` builds it, with warnings as errors.
 
-Sphinx, because the docstrings are numpydoc's and the readers come from NumPy, SciPy, scikit-learn and scanpy, whose sites are made
-this way and look like this one (pydata-sphinx-theme). The pages are Markdown (MyST), so that they can be read in the
+Sphinx, because the docstrings are numpydoc's and the readers come from NumPy, SciPy, scikit-learn and scanpy, whose sites are
+made this way and look like this one (pydata-sphinx-theme). The pages are Markdown (MyST), so that they can be read in the
 repository as well.
 """
 
@@ -56,10 +56,11 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 
-def show_blocks_as_they_are(app, what, name, obj, options, lines):
+def show_blocks_as_they_are(app, what, name, *rest):
     """Make what a module's docstring sets apart by indentation, its formulas and file names, a block that is not folded."""
     if what != "module":
         return
+    lines = rest[-1]
     shown: list[str] = []
     for line in lines:
         begins = line.startswith("    ") and shown and not shown[-1].strip()
