@@ -132,6 +132,23 @@ def test_the_end_is_known_from_what_is_expected_and_what_was_found():
     assert stage.outlook()[1] == 0.0
 
 
+def test_a_stage_that_knows_how_far_it_is_is_believed(capsys, monkeypatch):
+    monkeypatch.setattr("corecut._progress._SILENCE", 0.0)
+    stage = Stages(verbose=1)
+    stage.expect({"graph": 1000.0, "metrics": 2.0})
+    with stage("graph"):
+        time.sleep(0.02)
+        stage.share(0.0)
+        stage.share(0.5)
+        spent, left = stage.outlook()
+        assert 2.0 < left < 2.0 + 2 * spent
+    assert "corecut: graph 50%, about 1 s left" in capsys.readouterr().err.splitlines()
+    quiet = Stages()
+    with quiet("graph"):
+        quiet.share(0.5)
+    assert quiet.outlook()[1] is None
+
+
 def test_the_end_is_known_from_the_number_of_stages():
     stage = Stages(4)
     assert stage.outlook() == (0.0, None)

@@ -34,8 +34,8 @@ _WORTH_A_LINE = 0.01
 _OVERDUE = 0.15
 # A machine is not believed to be more than this many times faster or slower than the one that was measured.
 _SPEED = 5.0
-# Off a terminal a stage that is expected to take longer is announced.
-_LONG = 10.0
+# Off a terminal a stage that is expected to take longer is announced, and one that knows how far it is tells so this often.
+_LONG = _SILENCE = 10.0
 
 
 class Stages:
@@ -60,7 +60,10 @@ class Stages:
         self._group: str | None = None
         self._since = 0.0
         self._bar: Progress | None = None
+        self._told = perf_counter()
         self._expected: dict[str, float] = {}
+        # Seconds of all of the stage that runs, where it knows how far it is.
+        self._whole: tuple[str, float] | None = None
         # Seconds expected of, and spent in, the stages that are over; and how many there were.
         self._over = (0.0, 0.0)
         self._count = 0
@@ -84,6 +87,18 @@ class Stages:
     def expect(self, seconds: Mapping[str, float]) -> None:
         """Say how long stages that are still to come will take; what is not named stays as it was."""
         self._expected |= seconds
+
+    def share(self, done: float) -> None:
+        """Say how much of the stage that runs is done, between 0 and 1; a stage that knows is believed more than `expect`."""
+        if not self._verbose or not self._running or done <= 0:
+            return
+        name = self._running[-1]
+        self._tick()
+        self._whole = name, self.timings[name] / min(done, 1.0)
+        if self._bar is None and self._since - self._told > _SILENCE:
+            self._told = self._since
+            left = self._whole[1] - self.timings[name]
+            self.say(f"{self._description}: {name} {done:.0%}, about {show_seconds(left)} left")
 
     @contextmanager
     def group(self, name: str) -> Iterator[None]:
@@ -144,9 +159,12 @@ class Stages:
             return done, 0.0
         if self._total:
             return done, done * (self._total - self._count) / self._count if self._count else None
-        if not expected:
+        left, whole = 0.0, self._whole
+        if whole is not None and whole[0] in running:
+            expected.pop(whole[0], None)
+            left = max(whole[1] - spent[whole[0]], 0.0)
+        elif not expected:
             return done, None
-        left = 0.0
         for name, seconds in expected.items():
             passed = spent.get(name, 0.0)
             left += max(self._speed * seconds - passed, _OVERDUE * passed if name in running else 0.0)
