@@ -79,8 +79,10 @@ def run_shell(text: str) -> None:
 @pytest.mark.parametrize("path", [path for path in DOCUMENTS if any(runs(path))], ids=name_of)
 def test_examples_run(path, tmp_path, monkeypatch):
     """The blocks of a document run from top to bottom, Python ones with the names of those before."""
-    if any("load_sample_image" in text for _, text in runs(path)):
-        pytest.importorskip("PIL", reason="reading a photo needs pillow")
+    code = "\n".join(text for _, text in runs(path))
+    for words, module in (("load_sample_image", "PIL"), ("import anndata", "anndata"), (".parquet", "pyarrow")):
+        if words in code:
+            pytest.importorskip(module, reason=f"{path.name} needs it, and says so")
     monkeypatch.chdir(tmp_path)  # what they write goes with it
     names: dict[str, object] = {}
     for kind, text in runs(path):
