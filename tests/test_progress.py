@@ -103,6 +103,14 @@ def test_one_line_per_stage_when_stderr_is_no_terminal(capsys):
     assert list(stage.timings) == ["seeds", "too short to mention", "eigenvectors", "repair", "sweep"]
 
 
+def test_a_short_run_is_one_line(capsys):
+    with Stages(verbose=1) as stage:
+        for name in ("seeds", "coreset"):
+            with stage(name):
+                pass
+    assert re.fullmatch(r"corecut: done in 0\.00\d s\n", capsys.readouterr().err)
+
+
 def test_a_long_stage_is_announced_when_stderr_is_no_terminal(capsys):
     with Stages(verbose=1) as stage:
         stage.expect({"aggregation": 300.0, "eigenvectors": 8.0, "repair": 7.0})
@@ -111,7 +119,8 @@ def test_a_long_stage_is_announced_when_stderr_is_no_terminal(capsys):
         stage._over = (1.0, 1.0)  # as fast as expected
         with stage.group("draws"):
             pass
-    assert capsys.readouterr().err.splitlines() == ["corecut: aggregation, about 5 min", "corecut: draws, about 15 s"]
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:2] == ["corecut: aggregation, about 5 min", "corecut: draws, about 15 s"]
 
 
 def test_the_end_is_known_from_what_is_expected_and_what_was_found():

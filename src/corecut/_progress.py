@@ -68,6 +68,7 @@ class Stages:
         self._over = (0.0, 0.0)
         self._count = 0
         self._complete = False
+        self._spoke = False
 
     def __enter__(self) -> Self:
         if self._verbose and sys.stderr is not None and sys.stderr.isatty():
@@ -83,6 +84,8 @@ class Stages:
                 self._bar.update(self._bar.task_ids[0], description=self._description)
             self._bar.stop()
             self._bar = None
+        elif kind is None and self.timings and not self._spoke:
+            self.say(f"{self._description}: done in {sum(self.timings.values()):.3f} s")
 
     def expect(self, seconds: Mapping[str, float]) -> None:
         """Say how long stages that are still to come will take; what is not named stays as it was."""
@@ -185,6 +188,7 @@ class Stages:
     def _tell(self, name: str, seconds: float, parts: str = "") -> None:
         """Say that a stage is over, where no bar does."""
         if self._bar is None and seconds >= _WORTH_A_LINE:
+            self._spoke = True
             self.say(f"{self._description}: {name} {seconds:.2f} s{parts}")
 
     def _announce(self, name: str, seconds: float) -> None:
