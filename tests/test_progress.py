@@ -11,6 +11,7 @@ import time
 import pytest
 
 from corecut._progress import Stages
+from corecut.commands.screen import Screen
 
 HIDE_CURSOR, SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
 
@@ -209,6 +210,17 @@ def test_an_error_stops_the_bar_and_keeps_the_timings(monkeypatch, error):
     assert stage.timings["seeds"] >= 0.01
     stage.say("after the bar")
     assert terminal.getvalue().endswith("after the bar\n")
+
+
+def test_waiting_is_shown_where_it_is_long(capsys):
+    for seconds in (0.5, 20.0):
+        with Screen(as_json=False, quiet=False).waiting("write", seconds):
+            time.sleep(0.02)
+    with Screen(as_json=False, quiet=True).waiting("write", 20.0):
+        pass
+    announced, over = capsys.readouterr().err.splitlines()
+    assert announced == "corecut: write, about 20 s"
+    assert over.startswith("corecut: write 0.0")
 
 
 def test_no_stderr_at_all(monkeypatch):

@@ -32,6 +32,8 @@ _DEFAULTS: dict[str, Any] = {
 
 # Words of the command line for Python's.
 _LITERALS = {"true": True, "yes": True, "false": False, "no": False, "none": None}
+# Seconds to write a label, and to measure an entry of the graph.
+_WRITING, _MEASURING = 5e-7, 15e-9
 # Clusters that the final table shows: the largest, and those of the highest conductance.
 _LARGEST, _WORST = 10, 5
 
@@ -181,10 +183,10 @@ def cluster(
             sys.stdout.writelines(f"{node}\t{label}\n" for node, label in zip(ids, model.labels_.tolist(), strict=True))
             return
         if output is not None:
-            with clock("write"):
+            with clock("write"), screen.waiting("write", _WRITING * loaded.n_nodes):
                 write_labels(output, model.labels_, loaded.node_ids)
             written = True
-        with clock("metrics"):
+        with clock("metrics"), screen.waiting("metrics", _MEASURING * loaded.n_entries):
             cuts = model.conductances_
     before = {"read": clock.timings.pop("read")}
     times = before | {name: seconds for name, seconds in model.timings_.items() if name != "graph"} | clock.timings

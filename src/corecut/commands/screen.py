@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from corecut._files import show_size
+from corecut._progress import Stages
 from corecut.edges import EdgeReport, Progress
 
 if TYPE_CHECKING:
@@ -108,6 +109,14 @@ class Screen:
                 yield _BarDisplay(bars)
         else:
             yield _LineDisplay()
+
+    @contextmanager
+    def waiting(self, stage: str, seconds: float) -> Iterator[None]:
+        """Show the progress of work that does not tell how far it is, if it is expected to take longer than a second."""
+        with Stages(verbose=not self.quiet and seconds > 1) as stages:
+            stages.expect({stage: seconds})
+            with stages(stage):
+                yield
 
     def tell(self, report: EdgeReport) -> None:
         """Say what became of the edges that did not enter the graph as they were."""
