@@ -57,9 +57,9 @@ def test_demo_finds_the_planted_clusters(run, tmp_path):
 
 
 def test_demo_repeats_for_a_seed(run):
-    kept = [[line for line in run("demo", "--seed", "3").stdout.splitlines() if " s " not in line] for _ in range(2)]
+    kept = [[line for line in run("demo", "--seed", "3").stdout.splitlines() if not line.endswith(" s")] for _ in range(2)]
     assert kept[0] == kept[1]
-    assert kept[0] != [line for line in run("demo", "--seed", "4").stdout.splitlines() if " s " not in line]
+    assert kept[0] != [line for line in run("demo", "--seed", "4").stdout.splitlines() if not line.endswith(" s")]
 
 
 def test_cluster_writes_labels_under_the_files_own_ids(run, tmp_path):
@@ -427,7 +427,7 @@ def test_the_table_shows_the_largest_and_the_worst_clusters(run, tmp_path):
     result = run("cluster", "g.store", "-k", 14)
     data = json.loads(run("cluster", "g.store", "-k", 14, "--json", "-q").stdout)
     largest, _, worst = result.stdout.partition("the 10 largest clusters")[2].partition("the 5 worst, by conductance")
-    cells = re.compile(r"^│ (\d+) +│ +([\d,]+) │ +([\d.]+) % │ +([\d.]+) │$", re.MULTILINE)
+    cells = re.compile(r"^ +(\d+) +([\d,]+) +([\d.]+) % +([\d.]+)$", re.MULTILINE)
     sizes, cuts = np.array(data["sizes"]), np.array(data["conductances"])
     shown = [[float(cell.replace(",", "")) for cell in row] for row in cells.findall(largest)]
     assert [row[1] for row in shown] == sorted(sizes, reverse=True)[:10]

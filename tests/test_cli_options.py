@@ -16,13 +16,14 @@ import typer
 from scipy.io import mmwrite
 from typer.testing import CliRunner
 
-from corecut import CoresetSpectralClustering, make_sbm
+from corecut import CoresetSpectralClustering, make_sbm, read_graph
 from corecut.cli import app
 from corecut.commands import words
 from corecut.commands.cluster import estimator_parameters
 from corecut.commands.options import reading
 
-COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+GROUP: Any = typer.main.get_command(app)
+COMMANDS = {name: GROUP.get_command(None, name) for name in GROUP.list_commands(None)}
 # How files are read is the readers' business, and tested with them.
 READING = set(inspect.signature(reading).parameters)
 # By promise nothing but time and memory depend on these.
@@ -30,6 +31,7 @@ SILENT = {"jobs", "memory", "help"}
 
 CLUSTER = ("cluster", "g.txt", "-k", 3, "-o", "out.csv")
 EVALUATE = ("evaluate", "g.txt", "wide.csv", "--column", "dept")
+PREDICT = ("predict", "g.model", "new.txt", "-o", "out.csv")
 PLANTED = ("generate", "planted", "--nodes", 300, "-k", 3, "-o", "out.txt")
 EXPERIMENT = ("experiment", "list")
 CORESET = ("--set", "aggregate=False", "--coreset-size", 100)
@@ -37,8 +39,10 @@ CORESET = ("--set", "aggregate=False", "--coreset-size", 100)
 CASES: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     ("cluster", "clusters"): (CLUSTER, ("-k", 4)),
     ("cluster", "output"): (CLUSTER, ("-o", "other.npy")),
+    ("cluster", "save"): (CLUSTER, ("--save", "g.model")),
     ("cluster", "seed"): ((*CLUSTER, *CORESET, "--set", "refine=False"), ("--seed", 1)),
     ("cluster", "coreset_size"): ((*CLUSTER, "--set", "aggregate=False"), ("--coreset-size", 100)),
+    ("cluster", "effort"): (CLUSTER, ("--effort", 0.1)),
     ("cluster", "balance"): (CLUSTER, ("--balance", 0.1)),
     ("cluster", "min_size"): (CLUSTER, ("--min-size", 0.99)),
     ("cluster", "max_size"): (CLUSTER, ("--max-size", 1.01)),
@@ -51,6 +55,9 @@ CASES: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     ("evaluate", "truth_column"): ((*EVALUATE, "truth.csv"), ("--truth-column", "second")),
     ("evaluate", "as_json"): (EVALUATE, ("--json",)),
     ("evaluate", "quiet"): (EVALUATE, ("--quiet",)),
+    ("predict", "output"): (PREDICT, ("-o", "other.npy")),
+    ("predict", "as_json"): (PREDICT, ("--json",)),
+    ("predict", "quiet"): (PREDICT, ("--quiet",)),
     ("planted", "nodes"): (PLANTED, ("--nodes", 400)),
     ("planted", "clusters"): (PLANTED, ("-k", 4)),
     ("planted", "output"): (PLANTED, ("-o", "other.npz")),
@@ -80,7 +87,7 @@ def options() -> list[tuple[str, str]]:
     for name, command in {**COMMANDS, **COMMANDS["generate"].commands}.items():
         for parameter in command.params:
             optional = parameter.param_type_name == "option" or not parameter.required
-            if name in ("cluster", "evaluate", "planted", "demo", "experiment") and optional:
+            if name in ("cluster", "evaluate", "predict", "planted", "demo", "experiment") and optional:
                 found.append((name, str(parameter.name)))
     return [(name, option) for name, option in found if option not in READING | SILENT | EXPERIMENTS]
 
@@ -93,6 +100,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows, columns = graph.nonzero()
     lines = [f"{x} {y}" for x, y in zip(rows, columns, strict=True) if x < y]
     (folder / "g.txt").write_text("\n".join(lines))
+    (folder / "new.txt").write_text("900 1\n900 2\n901 150\n901 900\n")
+    CoresetSpectralClustering(3, random_state=0).fit(read_graph(folder / "g.txt")).save(folder / "g.model")
     other = np.random.default_rng(1).integers(0, 4, 200)
     table = [f"{node},n{b},d{a}" for node, (a, b) in enumerate(zip(truth, other, strict=True))]
     (folder / "wide.csv").write_text("\n".join(["node,name,dept", *table]))
@@ -157,8 +166,8 @@ def test_options_of_another_experiment_are_refused(run: Any, name: str, option: 
 def test_set_takes_what_no_option_says() -> None:
     parameters = set(CoresetSpectralClustering().get_params())
     own = {"n_clusters", "coreset_size", "random_state", "n_jobs", "symmetrize"}
-    own |= {"balance", "min_cluster_size", "max_cluster_size"}
-    points = {"affinity", "n_neighbors", "gamma", "check"}
+    own |= {"effort", "balance", "min_cluster_size", "max_cluster_size"}
+    points = {"affinity", "n_neighbors", "neighbors", "gamma", "check"}
     assert words.SETTABLE.keys() == parameters - own - points
     assert own <= words.OPTION_OF.keys()
 

@@ -10,9 +10,9 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
-from corecut import neighbors
+from corecut import CoresetSpectralClustering, neighbors
 from corecut.graph import Graph
-from corecut.neighbors import auto_neighbors, callable_graph, neighbor_graph, rbf_graph
+from corecut.neighbors import auto_neighbors, callable_graph, find_neighbors, nearest, neighbor_graph, rbf_graph
 
 
 def points(n: int = 120, features: int = 3, *, dtype: type = np.float64) -> np.ndarray:
@@ -79,6 +79,23 @@ def test_one_neighbour_is_none() -> None:
     assert neighbor_graph(points(20), n_neighbors=2).n_entries > 20
 
 
+def test_nearest_points_of_new_points() -> None:
+    X, new = points(200), points(260)[200:]
+    indices, distances = nearest(X, new, 4, n_jobs=2)
+    full = pairwise_distances(new, X)
+    np.testing.assert_array_equal(indices, np.argsort(full, axis=1)[:, :4])
+    np.testing.assert_allclose(distances, np.sort(full, axis=1)[:, :4], atol=1e-6)
+    indices, distances = nearest(X, new, 4, metric="cosine")
+    np.testing.assert_allclose(distances, np.sort(pairwise_distances(new, X, metric="cosine"), axis=1)[:, :4], atol=1e-6)
+
+
+def test_nearest_refuses_what_cannot_be() -> None:
+    with pytest.raises(ValueError, match="the queries have 2 features, and the points 3"):
+        nearest(points(20), points(5, 2), 3)
+    with pytest.raises(ValueError, match="n_neighbors=21 is more than the 20 points"):
+        nearest(points(20), points(5), 21)
+
+
 def test_threads_do_not_change_the_graph() -> None:
     X = points(2_000, 20)
     one, two = (neighbor_graph(X, n_jobs=j).adjacency for j in (1, 2))
@@ -114,6 +131,47 @@ def test_points_are_not_changed() -> None:
     neighbor_graph(X)
     rbf_graph(X)
     np.testing.assert_array_equal(X, before)
+
+
+def test_approximate_neighbours_are_nearly_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = make_blobs(4_000, 12, centers=40, random_state=0)[0]
+    found = find_neighbors(X, n_neighbors=10, neighbors="approximate")
+    exact = find_neighbors(X, n_neighbors=10, neighbors="exact")
+    assert (found.method, exact.method, exact.recall) == ("approximate", "exact", 1.0)
+    share = np.mean([np.isin(one, two).mean() for one, two in zip(found.indices[:, 1:], exact.indices[:, 1:], strict=True)])
+    assert share > 0.98
+    assert found.recall == pytest.approx(share, abs=0.02)
+    assert find_neighbors(X, n_neighbors=10).method == "exact"
+    monkeypatch.setattr(neighbors, "EXACT_POINTS", 3_999)
+    automatic = find_neighbors(X, n_neighbors=10)
+    assert automatic.method == "approximate"
+    np.testing.assert_array_equal(automatic.indices, found.indices)
+    assert find_neighbors(X[:, :8], n_neighbors=10).method == "trees"
+    monkeypatch.setattr(neighbors, "_POOR_RECALL", 2.0)
+    with pytest.warns(UserWarning, match=r'of the neighbours of a sample of points were found; neighbors="exact" finds all'):
+        find_neighbors(X, n_neighbors=10)
+
+
+def test_approximate_neighbours_are_for_dense_points() -> None:
+    for X, metric in ((sp.csr_array(points()), "euclidean"), (points(), "cosine"), (np.zeros((5, 5)), "precomputed")):
+        with pytest.raises(
+            ValueError, match=r'neighbors="approximate" is for dense points and Euclidean distances: use "exact"'
+        ):
+            neighbor_graph(X, metric=metric, neighbors="approximate")
+    with pytest.raises(ValueError, match="neighbors must be one of 'auto', 'exact', 'approximate'"):
+        neighbor_graph(points(), neighbors="most")
+
+
+def test_an_estimator_reports_how_neighbours_were_found(capsys: pytest.CaptureFixture[str]) -> None:
+    X = make_blobs(3_000, 12, centers=6, center_box=(-2, 2), random_state=0)[0]
+    model = CoresetSpectralClustering(6, neighbors="approximate", random_state=0, verbose=1).fit(X)
+    assert model.neighbors_ == "approximate"
+    assert 0.97 < model.neighbor_recall_ <= 1.0
+    assert f"{model.neighbor_recall_:.1%} of the neighbours were found" in capsys.readouterr().err
+    exact = CoresetSpectralClustering(6, random_state=0).fit(X)
+    assert (exact.neighbors_, exact.neighbor_recall_) == ("exact", 1.0)
+    two = CoresetSpectralClustering(6, neighbors="approximate", random_state=0, n_jobs=1).fit(X)
+    np.testing.assert_array_equal(model.labels_, two.labels_)
 
 
 def test_bad_arguments_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

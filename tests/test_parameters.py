@@ -19,6 +19,9 @@ ESTIMATORS: list[Any] = [CoresetSpectralClustering, FastSpectralClustering, Kern
 GRAPH, _ = problems.planted_graph(np.random.default_rng(0), [90, 80, 70, 60], degree=30.0, mixing=0.5)
 DIRECTED = sp.csr_array(GRAPH + 0.5 * sp.triu(GRAPH, 1))
 POINTS = np.random.default_rng(1).normal(size=(200, 3))
+CROWDS = np.repeat(10 * np.random.default_rng(2).normal(size=(20, 9)), 100, axis=0) + np.random.default_rng(3).normal(
+    size=(2000, 9)
+)
 
 # Name: (data, what is set beside it, the value, another value). The names in the second column are left out where an
 # estimator has no such parameter.
@@ -28,6 +31,7 @@ CASES: dict[str, Case] = {
     "n_clusters": (GRAPH, {}, 4, 5),
     "affinity": (POINTS, {}, "nearest_neighbors", "rbf"),
     "n_neighbors": (POINTS, {"affinity": "nearest_neighbors"}, 10, 30),
+    "neighbors": (CROWDS, {"affinity": "nearest_neighbors"}, "exact", "approximate"),
     "gamma": (POINTS, {"affinity": "rbf"}, 1.0, 0.1),
     "coreset_size": (GRAPH, {"aggregate": False}, 150, 120),
     "aggregate": (GRAPH, {}, False, True),
@@ -41,6 +45,7 @@ CASES: dict[str, Case] = {
     "n_components": (GRAPH, {}, 4, 6),
     "assign_labels": (GRAPH, {"eigen_solver": "arpack", "refine": False}, "kmeans", "cluster_qr"),
     "n_init": (GRAPH, {"refine": False, "n_clusters": 12}, 1, 7),
+    "effort": (GRAPH, {"refine": True, "n_clusters": 12}, 0.1, 3.0),
     "max_iter": (GRAPH, {"n_init": 1}, 100, 1),
     "tol": (GRAPH, {"n_init": 1}, 0.0, 0.2),
     "candidates": (GRAPH, {"coreset_size": 30, "aggregate": False, "regularization": 0.0, "refine": False}, "touched", "all"),
@@ -98,6 +103,7 @@ def test_every_case_belongs_to_a_parameter() -> None:
 IDLE: list[tuple[Any, dict[str, Any], str]] = [
     (POINTS, {"gamma": 0.5}, r"gamma=0\.5 has no effect on this affinity 'nearest_neighbors': it belongs to affinity='rbf'"),
     (POINTS, {"affinity": "rbf", "n_neighbors": 5}, "n_neighbors=5 has no effect on this affinity 'rbf'"),
+    (POINTS, {"affinity": "rbf", "neighbors": "exact"}, "neighbors='exact' has no effect on this affinity 'rbf'"),
     (POINTS, {"symmetrize": "mean"}, "symmetrize='mean' has no effect"),
     (POINTS, {"check": "full"}, "check='full' has no effect"),
     (GRAPH, {"n_neighbors": 5}, "n_neighbors=5 has no effect on this graph"),

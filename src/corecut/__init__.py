@@ -17,7 +17,7 @@ _MODULE_OF = {
     "Coreset": "coreset",
     "CoresetGraph": "coreset_graphs",
     "CoresetKernelKMeans": "baselines",
-    "CoresetSpectralClustering": "estimators",
+    "CoresetSpectralClustering": "scikit_learn",
     "FastSpectralClustering": "baselines",
     "Graph": "graph",
     "GraphStore": "store",
@@ -38,6 +38,7 @@ _MODULE_OF = {
     "kernel_kmeans_cost": "metrics",
     "label_confidence": "confidence",
     "label_nodes": "labelling",
+    "load": "models",
     "make_degree_corrected_sbm": "datasets",
     "make_sbm": "datasets",
     "modularity": "metrics",
@@ -66,7 +67,6 @@ if TYPE_CHECKING:
     from corecut.coreset import Coreset as Coreset, build_coreset as build_coreset
     from corecut.coreset_graphs import CoresetGraph as CoresetGraph, coreset_graph as coreset_graph
     from corecut.datasets import make_degree_corrected_sbm as make_degree_corrected_sbm, make_sbm as make_sbm
-    from corecut.estimators import CoresetSpectralClustering as CoresetSpectralClustering
     from corecut.graph import Graph as Graph
     from corecut.kernel import KernelView as KernelView
     from corecut.labelling import Labelling as Labelling, label_nodes as label_nodes
@@ -81,10 +81,12 @@ if TYPE_CHECKING:
         modularity as modularity,
         normalized_cut as normalized_cut,
     )
+    from corecut.models import load as load
     from corecut.neighbors import callable_graph as callable_graph, neighbor_graph as neighbor_graph, rbf_graph as rbf_graph
     from corecut.readers import read_graph as read_graph
     from corecut.refinement import Refinement as Refinement, refine_partition as refine_partition
     from corecut.sampling import Seeds as Seeds, sample_seeds as sample_seeds
+    from corecut.scikit_learn import CoresetSpectralClustering as CoresetSpectralClustering
     from corecut.spectral import round_embedding as round_embedding, spectral_embedding as spectral_embedding
     from corecut.store import GraphStore as GraphStore
     from corecut.writers import write_graph as write_graph

@@ -59,8 +59,8 @@ class Stages:
         self._running: list[str] = []
         self._group: str | None = None
         self._since = 0.0
-        self._bar: Progress | None = None
         self._told = perf_counter()
+        self._bar: Progress | None = None
         self._expected: dict[str, float] = {}
         # Seconds of all of the stage that runs, where it knows how far it is.
         self._whole: tuple[str, float] | None = None

@@ -17,6 +17,8 @@ import numpy as np
 
 from corecut._typing import LabelArray
 
+# A bound is dear where the cut would be lower by this factor without it.
+_DEAR = 1.5
 _PACKAGE = Path(__file__).parent.as_posix() + "/"
 
 
@@ -85,3 +87,21 @@ def of_giant(labels: LabelArray, n_clusters: int, *, refined: bool, aggregated: 
     if n_clusters >= 4 and largest > 0.75:
         cure = "a larger balance=" if refined else "refine=True" if aggregated else "aggregate=True and refine=True"
         advise(f"one cluster holds {largest:.0%} of the nodes; try {cure}, or max_cluster_size=")
+
+
+def of_cost(asked: str, cut: float, free: float) -> None:
+    """Tell that a bound on sizes, or a balance, that was asked for costs much cut."""
+    if cut > _DEAR * free:
+        advise(
+            f"{asked} costs cut: the normalised cut is {cut:.3g}, and single moves alone would bring it to {free:.3g} without; "
+            "allow more, or leave it out, if clusters need not be so alike"
+        )
+
+
+def of_strangers(n_strangers: int, n_rows: int) -> None:
+    """Tell that new rows have no fitted neighbour."""
+    if n_strangers:
+        advise(
+            f"{n_strangers:,} of {n_rows:,} rows have no weight to any fitted node: they are given the cluster of largest "
+            "volume, with confidence 0; fit again with these nodes if they matter"
+        )

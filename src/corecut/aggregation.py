@@ -8,7 +8,9 @@ every partition that respects the groups, volumes, cuts and so the normalised cu
 a weighted kernel k-means problem with K = D_Q⁻¹QD_Q⁻¹ and W = D_Q.
 
 Groups grow by local moves of single nodes that raise the modularity, under a bound on a group's volume, so that there are far
-more groups than clusters; then the same on the quotient, until its size suits the number of clusters.
+more groups than clusters; then the same on the quotient, until its size suits the number of clusters. Moves are made in rounds
+(`_kernels/rounds.hpp`): blocks of rows propose them by the state in which the round began, and all that fit are made together,
+so that threads share all of the work and groups do not depend on their number.
 """
 
 from __future__ import annotations
@@ -20,11 +22,13 @@ import numpy as np
 
 from corecut import _core
 from corecut._typing import LabelArray
-from corecut._validation import check_count, check_real, check_weights, thread_count
+from corecut._validation import check_count, check_option, check_real, check_weights, thread_count
 from corecut.graph import as_graph
 from corecut.objective import typical_volume
 from corecut.weighted import WeightedGraph
 
+# Passes of local moves for each level, and on levels of many entries: the next one goes on from there, over fewer.
+_PASSES, _PASSES_LARGE, _MANY_ENTRIES = 5, 3, 5_000_000
 # A level that does not take away at least this share of the nodes is the last one.
 _LEAST_SHRINKAGE = 0.05
 # A level with fewer groups per cluster than this is not made: a partition needs room.
@@ -55,6 +59,7 @@ def aggregate_graph(
     groups_per_cluster: float = 10.0,
     n_groups: int | None = None,
     sizes: Any = None,
+    equal_sizes: bool = False,
     max_levels: int = 10,
     n_jobs: int | None = None,
 ) -> list[Quotient]:
@@ -73,6 +78,9 @@ def aggregate_graph(
         Go on until there are at most this many; max(2000, 2 · groups_per_cluster · k) by default.
     sizes
         Number of original nodes that each node stands for, 1 by default.
+    equal_sizes
+        Bound the number of nodes of a group, n / (groups_per_cluster · k), instead of its volume: for clusters whose sizes are
+        bounded tightly, which large groups of thin nodes could not be put together to.
     max_levels
         At most this many levels.
     n_jobs
@@ -101,11 +109,15 @@ def aggregate_graph(
     enough = max(2000, int(2 * wanted)) if n_groups is None else check_count(n_groups, "n_groups")
     deepest = check_count(max_levels, "max_levels")
     counts = np.ones(finest.n_nodes) if sizes is None else check_weights(sizes, finest.n_nodes, name="sizes")
-    cap = typical_volume(finest.degrees, wanted) / wanted
+    equal = check_option(equal_sizes, "equal_sizes", (True, False))
+    cap = max(counts.sum() / wanted, counts.max()) if equal else typical_volume(finest.degrees, wanted) / wanted
     levels: list[Quotient] = []
     current = WeightedGraph(finest, counts)
     while current.n_nodes > enough and len(levels) < deepest:
-        groups = _core.group_nodes(current.graph.matrix, current.graph.degrees, cap, 5, thread_count(n_jobs))
+        passes = _PASSES if current.graph.n_entries <= _MANY_ENTRIES else _PASSES_LARGE
+        # By sizes, the gain of a move is that of the constant Potts model: weight less what the sizes would lead one to expect.
+        masses = current.sizes if equal else current.graph.degrees
+        groups = _core.group_nodes(current.graph.matrix, masses, cap, passes, thread_count(n_jobs))
         count = int(groups.max()) + 1
         if count > (1 - _LEAST_SHRINKAGE) * current.n_nodes or count < min(wanted, _LEAST_GROUPS * k):
             break

@@ -11,24 +11,27 @@ from corecut._random import as_generator
 from corecut._typing import RandomState
 from corecut._validation import check_count, check_n_clusters, check_option, check_real
 from corecut.advice import advise
-from corecut.clusterer import Affinity, GraphClusterer, check_components
+from corecut.clusterer import Affinity, check_components
 from corecut.coreset import Importance, build_coreset
 from corecut.graph import Check, Symmetrize
 from corecut.kernel import KernelView
 from corecut.labelling import Candidates, label_nodes
 from corecut.lloyd import coreset_kernel_kmeans, kernel_kmeans
+from corecut.neighbors import NeighborMethod
 from corecut.placement import place_isolated
 from corecut.sampling import Sampler
+from corecut.scikit_learn import ScikitLearnClusterer
 from corecut.settings import Settings, coreset_size_for
 from corecut.spectral import AssignLabels, EigenSolver, choose_solver, round_embedding, spectral_embedding
 
 
-class FastSpectralClustering(GraphClusterer):
+class FastSpectralClustering(ScikitLearnClusterer):
     """Spectral clustering of a whole graph, fast (Macgregor 2023) or exact: the baseline without a coreset.
 
     Parameters
     ----------
-    n_clusters, affinity, n_neighbors, gamma, n_components, assign_labels, symmetrize, check, random_state, n_jobs, verbose
+    n_clusters, affinity, n_neighbors, neighbors, gamma, n_components, assign_labels, symmetrize, check, random_state, n_jobs, \
+verbose
         As in :class:`CoresetSpectralClustering`.
     eigen_solver
         "power" (the published method: ⌈log₂k⌉ vectors), "subspace", "arpack" or "auto" (None is the same): "subspace" for
@@ -56,6 +59,7 @@ class FastSpectralClustering(GraphClusterer):
         *,
         affinity: Affinity = "auto",
         n_neighbors: int | Literal["auto"] = "auto",
+        neighbors: NeighborMethod = "auto",
         gamma: float = 1.0,
         eigen_solver: EigenSolver | None = "auto",
         n_components: int | None = None,
@@ -70,6 +74,7 @@ class FastSpectralClustering(GraphClusterer):
         self.n_clusters = n_clusters
         self.affinity = affinity
         self.n_neighbors = n_neighbors
+        self.neighbors = neighbors
         self.gamma = gamma
         self.eigen_solver = eigen_solver
         self.n_components = n_components
@@ -142,12 +147,12 @@ def check_shift(shift: Any) -> None:
         check_real(shift, "shift")
 
 
-class KernelKMeans(GraphClusterer):
+class KernelKMeans(ScikitLearnClusterer):
     """Weighted kernel k-means with a graph's normalised-cut kernel: Lloyd's algorithm in kernel space (Dhillon et al. 2004).
 
     Parameters
     ----------
-    n_clusters, affinity, n_neighbors, gamma, shift, sampler, symmetrize, check, random_state, n_jobs, verbose
+    n_clusters, affinity, n_neighbors, neighbors, gamma, shift, sampler, symmetrize, check, random_state, n_jobs, verbose
         As in :class:`CoresetSpectralClustering`. The cost falls in every step when the kernel is positive semi-definite,
         which shift=1 ensures.
     n_init, max_iter, tol
@@ -175,6 +180,7 @@ class KernelKMeans(GraphClusterer):
         *,
         affinity: Affinity = "auto",
         n_neighbors: int | Literal["auto"] = "auto",
+        neighbors: NeighborMethod = "auto",
         gamma: float = 1.0,
         shift: float | Literal["auto"] = "auto",
         sampler: Sampler = "rejection",
@@ -190,6 +196,7 @@ class KernelKMeans(GraphClusterer):
         self.n_clusters = n_clusters
         self.affinity = affinity
         self.n_neighbors = n_neighbors
+        self.neighbors = neighbors
         self.gamma = gamma
         self.shift = shift
         self.sampler = sampler
@@ -234,13 +241,13 @@ class KernelKMeans(GraphClusterer):
         check_descent(self.n_init, self.max_iter, self.tol)
 
 
-class CoresetKernelKMeans(GraphClusterer):
+class CoresetKernelKMeans(ScikitLearnClusterer):
     """Kernel k-means on a coreset, then labels for every node (Jiang et al. 2022): what the paper compares with.
 
     Parameters
     ----------
-    n_clusters, affinity, n_neighbors, gamma, coreset_size, shift, seeding_factor, importance, candidates, symmetrize, check, \
-random_state, n_jobs, verbose
+    n_clusters, affinity, n_neighbors, neighbors, gamma, coreset_size, shift, seeding_factor, importance, candidates, \
+symmetrize, check, random_state, n_jobs, verbose
         As in :class:`CoresetSpectralClustering`.
     sampler
         "naive" by default, as the paper compares it.
@@ -270,6 +277,7 @@ shift_, timings_, n_features_in_
         *,
         affinity: Affinity = "auto",
         n_neighbors: int | Literal["auto"] = "auto",
+        neighbors: NeighborMethod = "auto",
         gamma: float = 1.0,
         coreset_size: float | Literal["auto"] = "auto",
         shift: float | Literal["auto"] = "auto",
@@ -289,6 +297,7 @@ shift_, timings_, n_features_in_
         self.n_clusters = n_clusters
         self.affinity = affinity
         self.n_neighbors = n_neighbors
+        self.neighbors = neighbors
         self.gamma = gamma
         self.coreset_size = coreset_size
         self.shift = shift

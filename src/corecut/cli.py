@@ -1,5 +1,7 @@
 """The command line. Each command lives in a module of `commands`; here they are gathered, and errors become messages.
 
+A command's module is loaded when the command is called: a run of one does not wait for what the others need.
+
 Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 misuse, 130 stopped by Ctrl-C.
 """
 
@@ -8,6 +10,7 @@ from __future__ import annotations
 import signal
 import sys
 import warnings
+from importlib import import_module
 from types import FrameType
 from typing import Annotated, Any
 
@@ -15,21 +18,26 @@ import typer
 from typer.core import TyperGroup
 
 from corecut import __version__
-from corecut.commands import generate
-from corecut.commands.cluster import cluster
-from corecut.commands.convert import convert
-from corecut.commands.demo import demo
-from corecut.commands.evaluate import evaluate
-from corecut.commands.experiment import experiment
-from corecut.commands.info import info
 from corecut.commands.words import in_options
 
+# In the order of the help. Each is a function of the name of its module, or a group of commands that is called `app` there.
+_COMMANDS = ("cluster", "predict", "convert", "info", "evaluate", "demo", "experiment", "generate")
 # What a shell expects of a program that Ctrl-C ended.
 _INTERRUPTED = 128 + signal.SIGINT
 
 
 class _Commands(TyperGroup):
     """Turns what can go wrong with files, input and memory into one sentence and exit code 1; bugs keep their traceback."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        # All of them where there is no such command: the message proposes names that are like it.
+        for name in [cmd_name] if cmd_name in _COMMANDS else _COMMANDS:
+            if name not in self.commands:
+                self.add_command(_load(name), name)
+        return self.commands.get(cmd_name)
 
     def invoke(self, ctx: Any) -> Any:
         with warnings.catch_warnings():
@@ -48,16 +56,19 @@ class _Commands(TyperGroup):
                 _fail(in_options(str(error)) or type(error).__name__)
 
 
+def _load(name: str) -> Any:
+    """Return a command, or a group of commands, from its module."""
+    module = import_module(f"corecut.commands.{name}")
+    if hasattr(module, "app"):
+        return typer.main.get_group(module.app)
+    alone = typer.Typer(add_completion=False)
+    alone.command(name)(getattr(module, name))
+    return typer.main.get_command(alone)
+
+
 app = typer.Typer(
     cls=_Commands, no_args_is_help=True, help="Coreset spectral clustering of large graphs.", pretty_exceptions_enable=False
 )
-app.command()(cluster)
-app.command()(convert)
-app.command()(info)
-app.command()(evaluate)
-app.command()(demo)
-app.command()(experiment)
-app.add_typer(generate.app, name="generate")
 
 
 def main() -> None:

@@ -1,24 +1,41 @@
-"""What all estimators share: parameters checked first, how `X` becomes a graph, and what is reported of the result."""
+"""What all estimators share: parameters checked first, how `X` becomes a graph, and what is reported of the result.
+
+Nothing here needs scikit-learn but points: the command line clusters graphs without loading it. `scikit_learn` makes
+scikit-learn's estimators of these classes.
+"""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from corecut._files import first_line
 from corecut._progress import Stages
 from corecut._random import check_random_state
 from corecut._typing import AnyArray, FloatArray, LabelArray, RandomState
 from corecut._validation import check_count, check_matrix_like, check_option, check_real, thread_count
-from corecut.advice import advise
+from corecut.advice import advise, of_strangers
 from corecut.confidence import partition_measures
 from corecut.graph import Check, Graph, NotSymmetricError, Symmetrize
-from corecut.neighbors import callable_graph, check_neighbors, neighbor_graph, rbf_graph
+from corecut.model_content import packed, unpacked
+from corecut.model_files import ModelFile, write_model
+from corecut.neighbors import (
+    NeighborMethod,
+    auto_neighbors,
+    callable_graph,
+    check_neighbors,
+    find_neighbors,
+    neighbor_graph,
+    rbf_graph,
+)
+from corecut.objective import Objective
+from corecut.prediction import FittedClusters, FittedInput, graph_fingerprints, matrix_fingerprints, predict_rows
 
 Affinity = (
     Literal["auto", "precomputed", "precomputed_nearest_neighbors", "nearest_neighbors", "rbf"] | Callable[[Any, Any], float]
@@ -28,18 +45,21 @@ _NAMED = get_args(get_args(Affinity)[0])
 # Which affinities a parameter belongs to, and its default: what is set for another one would be ignored.
 _SHAPERS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "n_neighbors": ("auto", ("nearest_neighbors", "precomputed_nearest_neighbors")),
+    "neighbors": ("auto", ("nearest_neighbors",)),
     "gamma": (1.0, ("rbf",)),
     "symmetrize": (None, ("precomputed",)),
     "check": ("sample", ("precomputed",)),
 }
 
 
-class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class GraphClusterer:
     """What the estimators share: parameters checked first, how `X` becomes a graph, what is reported of the result."""
 
+    labels_: LabelArray
     n_clusters: int
     affinity: Affinity
     n_neighbors: int | Literal["auto"]
+    neighbors: NeighborMethod
     gamma: float
     symmetrize: Symmetrize
     check: Check
@@ -47,11 +67,15 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     n_jobs: int | None
     verbose: int
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.affinity in ("precomputed", "precomputed_nearest_neighbors")
-        return tags
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name.
+
+        Parameters
+        ----------
+        deep
+            Ignored, because no parameter is an estimator; here for scikit-learn's conventions.
+        """
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def check_parameters(self) -> None:
         """Refuse parameters that no input could make right; `fit` does so before it looks at `X`."""
@@ -62,6 +86,7 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 '"nearest_neighbors", "rbf", or a function of two points that returns their similarity'
             )
         check_neighbors(self.n_neighbors)
+        check_option(self.neighbors, "neighbors", get_args(NeighborMethod))
         check_real(self.gamma, "gamma", exclusive=True)
         check_option(self.symmetrize, "symmetrize", (None, "mean", "max", "min"))
         check_option(self.check, "check", get_args(Check))
@@ -69,6 +94,10 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         thread_count(self.n_jobs)
         if not isinstance(self.verbose, bool | np.bool_):
             check_count(self.verbose, "verbose", minimum=0)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Cluster a graph or points."""
+        raise NotImplementedError
 
     def _graph(self, X: Any, stage: Stages) -> Graph:
         """Return the graph that `X` is, or the neighbour graph of the points that it holds."""
@@ -81,18 +110,57 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             if affinity == "precomputed":
                 graph = self._checked(X)
                 self.n_features_in_ = graph.n_nodes
+                self._names = graph.node_ids
+                # Of a directed graph the rows are known again as they were given.
+                directed = self.symmetrize is not None and (sp.issparse(X) or isinstance(X, np.ndarray))
+                given = matrix_fingerprints(X, n_jobs=self.n_jobs) if directed else None
+                self._prepared = FittedInput(affinity, graph.n_nodes, fingerprints=given)
                 return graph
             if isinstance(X, Graph):
                 raise ValueError(f'X is a Graph, which affinity={affinity!r} does not take: use "auto" or "precomputed"')
-            points = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_min_samples=2)
+            points = self._checked_points(X)
+            self._prepared = self._kept(X, points, affinity)
+            self._names = None
             if affinity == "rbf":
                 return rbf_graph(points, gamma=self.gamma, n_jobs=self.n_jobs)
             if affinity == "precomputed_nearest_neighbors":
                 return neighbor_graph(points, n_neighbors=self.n_neighbors, metric="precomputed", n_jobs=self.n_jobs)
             if affinity == "nearest_neighbors":
-                return neighbor_graph(points, n_neighbors=self.n_neighbors, n_jobs=self.n_jobs)
+                return self._neighbor_graph(points, stage)
             assert callable(affinity)
             return callable_graph(points, affinity, n_jobs=self.n_jobs)
+
+    def _checked_points(self, X: Any, *, new: bool = False) -> Any:
+        """Return points as an array or a CSR matrix of finite numbers; scikit-learn words what is wrong with them."""
+        from sklearn.utils.validation import validate_data
+
+        least = 1 if new else 2
+        return validate_data(
+            self, X, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_min_samples=least, reset=not new
+        )
+
+    def _neighbor_graph(self, points: Any, stage: Stages) -> Graph:
+        """Return the neighbour graph of points, and keep how well it was found."""
+        found = find_neighbors(
+            points, n_neighbors=self.n_neighbors, neighbors=self.neighbors, n_jobs=self.n_jobs, progress=stage.share
+        )
+        self.neighbors_, self.neighbor_recall_ = found.method, found.recall
+        if found.method == "approximate":
+            stage.say(f"of a sample of points {found.recall:.1%} of the neighbours were found")
+        return found.graph(self.n_jobs)
+
+    def _kept(self, X: Any, points: Any, affinity: Any) -> FittedInput:
+        """Return what prediction needs of points, or of their distances. The caller may change `X` afterwards."""
+        n, columns = points.shape
+        count = auto_neighbors(n) if self.n_neighbors == "auto" else int(self.n_neighbors)
+        if affinity == "precomputed_nearest_neighbors":
+            return FittedInput(affinity, columns, count, fingerprints=matrix_fingerprints(points, n_jobs=self.n_jobs))
+        shared = points is X or (points.data if sp.issparse(points) else points).base is not None
+        points = points.copy() if shared else points
+        if affinity == "nearest_neighbors":
+            return FittedInput(affinity, columns, count, points=points)
+        parameters = {} if callable(affinity) else {"gamma": float(self.gamma)}
+        return FittedInput(affinity, columns, parameters=parameters, points=points)
 
     def _tell_of_idle(self, X: Any, affinity: Any) -> None:
         """Tell the user of parameters that are set and belong to another affinity."""
@@ -119,7 +187,7 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 'pass affinity="nearest_neighbors" if its rows are points'
             ) from None
 
-    def _fitted(self, graph: Graph, labels: LabelArray, stage: Stages, *, given: Any) -> None:
+    def _fitted(self, graph: Graph, labels: LabelArray, stage: Stages, *, given: Any, fee: float = 0.0) -> None:
         """Keep the labels, and measure them while the data are as they were.
 
         A caller may change a matrix after `fit`, so that its measures are taken at once: one pass over the edges, beside the
@@ -128,27 +196,39 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         self.labels_ = labels
         self.timings_ = stage.timings
+        self._source = self._prepared  # a fit that fails leaves the model of before
+        del self._prepared
         self._agreement: FloatArray | None = None
         # `labels_` and `n_clusters` can be changed by now; what was fitted cannot.
-        self._to_measure: tuple[Graph, LabelArray, int, int | None] | None
-        self._to_measure = (graph, labels.copy(), int(self.n_clusters), self.n_jobs)
+        self._to_measure: tuple[Graph, LabelArray, int, float, int | None] | None
+        self._to_measure = (graph, labels.copy(), int(self.n_clusters), fee, self.n_jobs)
         if not isinstance(given, Graph):
             with stage("metrics"):
                 self._measure()
 
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "labels_"):
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError(f"this {type(self).__name__} has no clusters yet: call fit first")
+
     def _measure(self) -> None:
         """Take the measures that are due."""
-        check_is_fitted(self)
+        self._check_fitted()
         if self._to_measure is not None:
-            graph, labels, k, n_jobs = self._to_measure
-            self._conductances, self._margins = partition_measures(graph, labels, k, n_jobs=n_jobs)
+            graph, labels, k, fee, n_jobs = self._to_measure
+            association, volume, margins = partition_measures(graph, labels, k, n_jobs=n_jobs)
+            self._clusters = FittedClusters(labels, association, volume, fee)
+            self._margins: FloatArray | None = margins
+            if self._source.affinity == "precomputed" and self._source.fingerprints is None:
+                self._source = replace(self._source, fingerprints=graph_fingerprints(graph, n_jobs=n_jobs))
             self._to_measure = None
 
     @property
     def conductances_(self) -> FloatArray:
         """Conductance cut_j/vol_j of every cluster."""
         self._measure()
-        return self._conductances
+        return Objective().terms(self._clusters.association, self._clusters.volume)
 
     @property
     def normalized_cut_(self) -> float:
@@ -156,21 +236,127 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return float(self.conductances_.mean())
 
     @property
+    def affinity_(self) -> str | Callable[..., float]:
+        """The affinity, as "auto" came to it."""
+        self._check_fitted()
+        return self._source.affinity
+
+    @property
+    def node_ids_(self) -> AnyArray | None:
+        """The fitted nodes' own ids, None where they are numbered."""
+        self._check_fitted()
+        return self._names
+
+    @property
     def confidence_(self) -> FloatArray:
         """How sure each label is, between 0 and 1; see :mod:`corecut.confidence`."""
         self._measure()
+        if self._margins is None:
+            raise AttributeError(
+                "confidence_ is not kept in a saved model; predict(X, return_confidence=True) gives the margins of any rows"
+            )
         return self._margins if self._agreement is None else self._margins * self._agreement
+
+    def predict(self, X: Any, *, return_confidence: bool = False) -> LabelArray | tuple[LabelArray, FloatArray]:
+        """Return the clusters that new points or nodes join.
+
+        Each joins the cluster of the fitted partition whose growth raises the objective least; see :mod:`corecut.prediction`.
+        What was fitted keeps its label.
+
+        Parameters
+        ----------
+        X
+            Where points were fitted, points with the same features. Where a graph was fitted, a row for every new node, with
+            its similarity to each of the fitted nodes: a sparse matrix of any format, an array, or a :class:`Graph`. With
+            `affinity="precomputed_nearest_neighbors"` distances to the fitted points.
+        return_confidence
+            Also return how sure each label is, between 0 and 1: the share of a row's weight that speaks for its cluster more
+            than for the next one.
+
+        Returns
+        -------
+        labels : array of int32
+            0..k-1. A row without any weight to a fitted node gets the cluster of largest volume, with confidence 0 and a
+            warning.
+        confidence : array of float
+            Only with `return_confidence`.
+
+        Notes
+        -----
+        A CSR matrix is read as it is, in O(entries); other input goes in blocks whose memory does not grow with the number of
+        rows. Points cost the search for their neighbours.
+        """
+        self._check_fitted()
+        self._measure()
+        labels, confidence, n_strangers = predict_rows(self._clusters, self._source, self._new_rows(X), n_jobs=self.n_jobs)
+        of_strangers(n_strangers, labels.size)
+        return (labels, confidence) if return_confidence else labels
+
+    def _new_rows(self, X: Any) -> Any:
+        """Check new data against what was fitted."""
+        if self._source.affinity != "precomputed":
+            return self._checked_points(X, new=True)
+        check_matrix_like(X)
+        if not isinstance(X, Graph) and not sp.issparse(X):
+            X = np.asarray(X)
+        shape = (X.n_nodes, X.n_nodes) if isinstance(X, Graph) else X.shape
+        n = self._source.n_columns
+        if len(shape) != 2:
+            raise ValueError(
+                f"X must have a row for every new node with {n} similarities, got {len(shape)} dimension(s). "
+                "Reshape your data: X.reshape(1, -1) is one node"
+            )
+        if shape[1] != n:
+            raise ValueError(
+                f"X has {shape[1]} features, but {type(self).__name__} is expecting {n} features as input: the similarities of "
+                "every new node to the fitted nodes"
+            )
+        if not isinstance(X, Graph) and X.dtype.kind not in "biuf":
+            raise TypeError(f"similarities must be real numbers, got dtype {X.dtype}")
+        return X
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to a file, which :func:`corecut.load` opens; a file of that name is replaced.
+
+        The file appears whole or not at all, holds arrays and JSON and nothing that is executed, and is the same for the same
+        fit; see :mod:`corecut.models` for what is kept.
+
+        Parameters
+        ----------
+        path
+            The file; any name.
+        """
+        self._check_fitted()
+        self._measure()
+        settings = {name: value for name, value in self.get_params(deep=False).items() if name not in ("n_jobs", "verbose")}
+        write_model(path, *packed(self, settings, self._clusters, self._source, self._names))
+
+    @classmethod
+    def restored(cls, file: ModelFile, *, affinity: Callable[..., float] | None = None) -> Self:
+        """Return the model of an opened file; :func:`corecut.load` finds the class."""
+        found = unpacked(file, affinity)
+        try:
+            model = cls(**found.settings)
+            for name, value in found.fitted.items():
+                setattr(model, name, value)
+        except (TypeError, AttributeError) as error:
+            raise file.damaged(first_line(error)) from None
+        model.labels_ = found.clusters.labels
+        model._clusters, model._source, model._names = found.clusters, found.source, found.names
+        model._to_measure = model._margins = model._agreement = None
+        return model
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickled model holds its measures, not the graph they are taken on.
         if getattr(self, "_to_measure", None) is not None:
             self._measure()
-        return dict(super().__getstate__())
+        state: Any = super().__getstate__()
+        return dict(state)
 
     def fit_predict(self, X: Any, y: Any = None) -> LabelArray:
         """Cluster `X` and return the labels; see :meth:`fit`."""
-        labels: LabelArray = self.fit(X, y).labels_
-        return labels
+        self.fit(X, y)
+        return self.labels_
 
 
 def check_components(n_clusters: int, n_components: int | None, *, solver: str | None, assign_labels: str) -> None:

@@ -21,7 +21,6 @@ from corecut._typing import FloatArray, LabelArray
 from corecut._validation import compact_labels, thread_count
 from corecut.graph import Graph, as_graph
 from corecut.metrics import cluster_sums
-from corecut.objective import Objective
 
 
 def label_confidence(graph: Any, labels: Any, *, n_jobs: int | None = None) -> FloatArray:
@@ -42,12 +41,12 @@ def label_confidence(graph: Any, labels: Any, *, n_jobs: int | None = None) -> F
 
 def partition_measures(
     graph: Graph, labels: LabelArray, n_clusters: int, *, n_jobs: int | None = None
-) -> tuple[FloatArray, FloatArray]:
-    """Return the conductance of every cluster and the margin of every node from one pass over the edges."""
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return association and volume of every cluster and the margin of every node from one pass over the edges."""
     own, other = _core.cluster_margins(graph.matrix, labels, n_clusters, thread_count(n_jobs))
     within = own if graph.diagonal is None else own + graph.diagonal
     association, volume = cluster_sums(labels, within, n_clusters), cluster_sums(labels, graph.degrees, n_clusters)
-    return Objective().terms(association, volume), _margins(graph, own, other)
+    return association, volume, _margins(graph, own, other)
 
 
 def _margins(graph: Graph, own: FloatArray, other: FloatArray) -> FloatArray:

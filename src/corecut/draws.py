@@ -155,7 +155,9 @@ def _best_of_several(
             break
         draws.append(draw(len(draws), objective))
     best = min(draws, key=lambda one: one.rank)
-    if not asked.refine or len(draws) == 1 or _agree(draws):
+    # Under tight bounds groups of nodes are not combined, but nodes, which can meet them (:mod:`corecut.polishing`).
+    later = run.choices.tight and level.n_nodes < run.choices.n_nodes // 2
+    if not asked.refine or len(draws) == 1 or _agree(draws) or later:
         return best
     pool = draws
     for _ in range(_COMBINATIONS):

@@ -1,7 +1,8 @@
-"""Coreset spectral clustering as a scikit-learn estimator: a thin adapter over `pipeline`. No numerics here.
+"""Coreset spectral clustering as an estimator: a thin adapter over `pipeline`. No numerics here.
 
 It takes points or graphs (`affinity`), keeps scikit-learn's names for what scikit-learn has, and gives identical labels for
-any `n_jobs`.
+any `n_jobs`. This class is the command line's, which clusters graphs without loading scikit-learn; the public one of the same
+name in `scikit_learn` adds what scikit-learn expects of its estimators.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from corecut.coreset import Importance
 from corecut.coreset_graphs import Degrees
 from corecut.graph import Check, Symmetrize
 from corecut.labelling import Candidates
+from corecut.neighbors import NeighborMethod
 from corecut.pipeline import cluster_graph
 from corecut.sampling import Sampler
 from corecut.settings import Choices, Settings, idle_coreset_options
@@ -41,6 +43,8 @@ class CoresetSpectralClustering(GraphClusterer):
         anything else for points; a square symmetric array, frame or list draws a warning.
     n_neighbors
         Neighbours of each point, itself included, so at least 2; "auto" lets it grow slowly with the number of points.
+    neighbors
+        How they are searched for: "exact", "approximate", or "auto": exact up to 100,000 points or in up to 8 dimensions.
     gamma
         Coefficient of the "rbf" affinity.
     coreset_size
@@ -77,6 +81,9 @@ class CoresetSpectralClustering(GraphClusterer):
     n_init
         Number of draws, of which the one with the lowest objective is kept, and which are combined to a better one where
         they differ. "auto" makes up to 8, fewer where they are dear beside aggregation or agree, and 1 without refinement.
+    effort
+        Time to spend on a lower cut: 2 makes twice as many draws and combines them on all nodes, 0.25 makes a quarter. Where
+        `n_init` is given, it sets the number of draws.
     candidates
         Centres a node may be labelled by: those it has "touched", or "all" (the paper).
     refine
@@ -121,6 +128,13 @@ class CoresetSpectralClustering(GraphClusterer):
     coreset_size_, aggregate_, regularization_, balance_, shift_, eigen_solver_, n_init_
         What "auto" came to. The shift is 0 where no coreset was drawn, because eigenvectors do not depend on it. The solver is
         "components" where the graph's components were the clusters, and no eigenvector was needed.
+    neighbors_, neighbor_recall_
+        How the neighbours of points were found, and the share of the true ones among them: 1 for exact methods, measured on a
+        sample otherwise.
+    affinity_
+        What `X` was taken for.
+    node_ids_
+        The nodes' own names where the graph has them, else None.
     timings_
         Seconds of each stage.
     n_features_in_
@@ -132,6 +146,9 @@ class CoresetSpectralClustering(GraphClusterer):
     is known only later: options of a coreset where none is drawn, options of another affinity. The measures of a matrix or of
     points are taken at the end of `fit`, one pass over the edges. A :class:`Graph` must not be changed; it is measured when a
     measure is first asked for, so that a fit through a coreset does not read every edge.
+
+    :meth:`predict` labels new data, and :meth:`save` keeps the model in a file, which :func:`load` opens. A model of points
+    holds a copy of them.
 
     Multiplying all weights by a power of two gives the same labels. Another factor changes the rounding of sums, and with it
     possibly which of two equally good moves comes first.
@@ -153,6 +170,7 @@ class CoresetSpectralClustering(GraphClusterer):
         *,
         affinity: Affinity = "auto",
         n_neighbors: int | Literal["auto"] = "auto",
+        neighbors: NeighborMethod = "auto",
         gamma: float = 1.0,
         coreset_size: float | Literal["auto"] = "auto",
         aggregate: bool | Literal["auto"] = "auto",
@@ -166,6 +184,7 @@ class CoresetSpectralClustering(GraphClusterer):
         n_components: int | None = None,
         assign_labels: AssignLabels = "kmeans",
         n_init: int | Literal["auto"] = "auto",
+        effort: float = 1.0,
         candidates: Candidates = "touched",
         refine: bool = True,
         balance: float | Literal["auto"] = "auto",
@@ -180,6 +199,7 @@ class CoresetSpectralClustering(GraphClusterer):
         self.n_clusters = n_clusters
         self.affinity = affinity
         self.n_neighbors = n_neighbors
+        self.neighbors = neighbors
         self.gamma = gamma
         self.coreset_size = coreset_size
         self.aggregate = aggregate
@@ -193,6 +213,7 @@ class CoresetSpectralClustering(GraphClusterer):
         self.n_components = n_components
         self.assign_labels = assign_labels
         self.n_init = n_init
+        self.effort = effort
         self.candidates = candidates
         self.refine = refine
         self.balance = balance
@@ -222,7 +243,8 @@ class CoresetSpectralClustering(GraphClusterer):
         with Stages(None, verbose=self.verbose, description="corecut") as stage:
             graph = self._graph(X, stage)
             found = cluster_graph(graph, self._settings(), random_state=self.random_state, stage=stage)
-            self._fitted(graph, found.labels, stage, given=X)
+            fee = found.choices.objective(graph.degrees, balance=found.balance).fee
+            self._fitted(graph, found.labels, stage, given=X, fee=fee)
         sample, choices = found.sample, found.choices
         if sample.coreset.n_draws == 0:
             self._tell_of_idle_options(choices)

@@ -172,8 +172,8 @@ def as_graph(graph: Any, *, n_jobs: int | None = None) -> Graph:
     return graph if isinstance(graph, Graph) else Graph.from_matrix(graph, n_jobs=n_jobs)
 
 
-def _as_csr(matrix: Any) -> _Arrays:
-    """Any matrix as CSR with int32/int64 indices and values that the kernels know; no copy where none is needed."""
+def _as_csr(matrix: Any) -> CsrArrays:
+    """Return the arrays of a square matrix; anything else is refused."""
     if not sp.issparse(matrix):
         dense = np.asarray(matrix)
         if dense.dtype == object or dense.ndim != 2:
@@ -190,6 +190,11 @@ def _as_csr(matrix: Any) -> _Arrays:
         raise TypeError(
             f"a graph's weights must be real numbers, got dtype {matrix.dtype}; take the real part or convert first"
         )
+    return csr_arrays(matrix)
+
+
+def csr_arrays(matrix: Any) -> CsrArrays:
+    """Return the arrays of any sparse matrix, or of a dense array of two dimensions; no copy where none is needed."""
     if not sp.issparse(matrix):
         # scipy knows neither half precision nor foreign byte orders
         matrix = sp.csr_array(matrix if matrix.dtype == np.float32 else matrix.astype(np.float64))
@@ -206,12 +211,12 @@ def _as_csr(matrix: Any) -> _Arrays:
     if 0 <= indptr[-1] < min(indices.size, data.size):
         # scipy allows spare room behind the last entry
         indices, data = indices[: indptr[-1]], data[: indptr[-1]]
-    return _Arrays(indptr, indices, np.ascontiguousarray(data))
+    return CsrArrays(indptr, indices, np.ascontiguousarray(data))
 
 
 @dataclass(frozen=True)
-class _Arrays:
-    """CSR arrays of a square matrix that scipy has not (yet) been asked to believe."""
+class CsrArrays:
+    """CSR arrays of a matrix that scipy has not (yet) been asked to believe, with types that the kernels know."""
 
     indptr: AnyArray
     indices: AnyArray
@@ -240,16 +245,17 @@ def _check_coordinates(matrix: Any) -> None:
     """Refuse corrupt indices in formats other than CSR before scipy converts them, which it does without looking."""
     if matrix.format not in ("csc", "bsr", "coo"):
         return  # the others hold no index arrays that a conversion would believe
-    n, stored = matrix.shape[0], len(matrix.data)
+    stored = len(matrix.data)
     if matrix.format == "coo":
-        axes = [np.asarray(axis) for axis in matrix.coords]
+        axes = [(np.asarray(axis), length) for axis, length in zip(matrix.coords, matrix.shape, strict=True)]
     else:
         height, width = matrix.blocksize if matrix.format == "bsr" else (1, 1)
-        steps, n = n // height, n // width
-        borders, axes = np.asarray(matrix.indptr), [np.asarray(matrix.indices)]
+        rows, columns = matrix.shape[0] // height, matrix.shape[1] // width
+        steps, length = (columns, rows) if matrix.format == "csc" else (rows, columns)
+        borders, axes = np.asarray(matrix.indptr), [(np.asarray(matrix.indices), length)]
         if borders.size != steps + 1 or borders[0] != 0 or borders[-1] > stored or np.any(borders[1:] < borders[:-1]):
             raise ValueError(f"the matrix is corrupt: indptr must rise in {steps} steps from 0 to at most {stored} entries")
-    for axis in axes:
+    for axis, n in axes:
         if axis.size < stored:
             raise ValueError(f"the matrix is corrupt: {stored} stored entries, but indices for {axis.size}")
         if axis.size and (axis.min() < 0 or axis.max() >= n):

@@ -25,7 +25,7 @@ from corecut._files import (
 )
 from corecut._typing import AnyArray, IntArray
 from corecut.advice import advise
-from corecut.node_ids import checked_ids
+from corecut.node_ids import checked_ids, numbers_of
 from corecut.readers.layout import is_integer, split_line
 from corecut.readers.streams import LineBlocks
 from corecut.writers import quoted
@@ -137,13 +137,7 @@ def align_labels(ids: AnyArray | None, labels: IntArray, node_ids: AnyArray | No
             raise ValueError(f"{name} holds {labels.size} labels without ids, the graph has {n_nodes} nodes")
         return labels
     known = np.arange(n_nodes) if node_ids is None else np.asarray(node_ids)
-    if known.dtype.kind == "O" or ids.dtype.kind == "O":
-        number_of = {str(node): number for number, node in enumerate(known.tolist())}
-        numbers = np.fromiter((number_of.get(str(node), -1) for node in ids.tolist()), np.int64, ids.size)
-    else:
-        numbers = np.searchsorted(known, ids)
-        numbers[numbers == n_nodes] = 0
-        numbers[known[numbers] != ids] = -1
+    numbers = numbers_of(ids, node_ids, n_nodes)
     own = numbers >= 0
     if not own.any():
         raise ValueError(f"{name} names no node of the graph; its first is {ids[0]!s}, the graph's first is {known[0]!s}")

@@ -15,6 +15,7 @@ Every one needs a single parallel pass over the edges and no copy of them, excep
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -110,6 +111,42 @@ def modularity(graph: Any, labels: Any, *, resolution: float = 1.0, n_jobs: int 
     if total == 0:
         raise ValueError("modularity is not defined for a graph without edges")
     return float(np.sum(association / total - gamma * (volume / total) ** 2))
+
+
+# A cluster is a crumb below this share of the mean.
+CRUMB = 0.1
+
+
+@dataclass(frozen=True)
+class Balance:
+    """How sizes of clusters compare.
+
+    Attributes
+    ----------
+    largest, smallest
+        Nodes of the largest and of the smallest cluster.
+    median
+        Nodes of the median cluster, as a share of the mean.
+    crumbs
+        Number of clusters with less than a tenth of the mean's nodes.
+    """
+
+    largest: int
+    smallest: int
+    median: float
+    crumbs: int
+
+    @classmethod
+    def of(cls, sizes: Any) -> Balance:
+        """Return the figures for clusters with these numbers of nodes."""
+        counts = np.asarray(sizes)
+        mean = counts.mean()
+        crumbs = int(np.count_nonzero(counts < CRUMB * mean))
+        return cls(int(counts.max()), int(counts.min()), float(np.median(counts) / mean), crumbs)
+
+    def __str__(self) -> str:
+        crumbs = f", {self.crumbs:,} below a tenth of it" if self.crumbs else ""
+        return f"{self.smallest:,} to {self.largest:,} nodes, the median {self.median:.2f} of the mean{crumbs}"
 
 
 def kernel_kmeans_cost(

@@ -1,32 +1,45 @@
-"""Graphs from points, through scikit-learn and with the meaning that its `SpectralClustering` gives them.
+"""Graphs from points, with the meaning that scikit-learn's `SpectralClustering` gives them.
 
     neighbours:  C_xy = 1 when y is among the `n_neighbors` points nearest to x (x itself the first),   A = (C + Cᵀ)/2,
     rbf:         A_xy = exp(-γ‖x - y‖²),
     callable:    A_xy = affinity(x, y).
 
-The neighbour graph is exact and sparse: its size grows like n·`n_neighbors`, and it is the one to use. The other two hold
-every pair of points and are meant for a few thousand of them.
+The neighbour graph is sparse: its size grows like n·`n_neighbors`, and it is the one to use. Dense points and Euclidean
+distances are searched by `neighbor_search`, all else by scikit-learn. The other two hold every pair of points and are meant
+for a few thousand of them.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
 
-from corecut._typing import AnyArray
-from corecut._validation import check_count, check_real, thread_count
+from corecut._typing import AnyArray, FloatArray, IntArray
+from corecut._validation import check_count, check_option, check_real, thread_count
+from corecut.advice import advise
 from corecut.graph import Graph
+from corecut.neighbor_search import EXACT_POINTS, TREE_FEATURES, nearest_points
+
+NeighborMethod = Literal["auto", "exact", "approximate"]
 
 # All pairs of this many points take 5 GB as a graph; one more turn of the screw and a desktop machine is out of memory.
 _DENSE_LIMIT = 20_000
+# Less than this, measured on a sample of the points, is told to the user.
+_POOR_RECALL = 0.98
 
 
 def neighbor_graph(
-    X: Any, *, n_neighbors: int | Literal["auto"] = "auto", metric: str = "euclidean", n_jobs: int | None = None
+    X: Any,
+    *,
+    n_neighbors: int | Literal["auto"] = "auto",
+    metric: str = "euclidean",
+    neighbors: NeighborMethod = "auto",
+    n_jobs: int | None = None,
 ) -> Graph:
     """Return the symmetrised graph of nearest neighbours: 1 between points that name each other, ½ where only one does.
 
@@ -41,8 +54,11 @@ def neighbor_graph(
         neighbours; twice that leaves room.
     metric
         Any metric of scikit-learn's `NearestNeighbors`, or "precomputed".
+    neighbors
+        "exact", "approximate" (99 of 100 neighbours, for dense points and Euclidean distances), or "auto": exact, but
+        approximate beyond 100,000 dense points of more than 8 features.
     n_jobs
-        Number of threads; None for all cores.
+        Number of threads; None for all cores. The graph does not depend on it.
 
     Returns
     -------
@@ -50,7 +66,9 @@ def neighbor_graph(
 
     Notes
     -----
-    Exact neighbours: O(n log n) with trees in few dimensions, O(n²·features) time and O(n) memory in many.
+    Exact neighbours by Euclidean distance: O(n log n) with trees in few dimensions, O(n²·w) time in many, where w directions
+    hold most of the points' variation, and O(n·w) memory; see :mod:`corecut.neighbor_search`. Of equally far points the lowest
+    numbers are taken.
 
     Examples
     --------
@@ -60,18 +78,128 @@ def neighbor_graph(
            [1. , 1. , 0.5],
            [0. , 0.5, 1. ]])
     """
-    from sklearn.neighbors import NearestNeighbors
+    return find_neighbors(X, n_neighbors=n_neighbors, metric=metric, neighbors=neighbors, n_jobs=n_jobs).graph(n_jobs)
 
+
+@dataclass(frozen=True)
+class NeighborLists:
+    """The neighbours of every point.
+
+    Attributes
+    ----------
+    indices : array of shape (n, n_neighbors)
+        Their numbers, the point itself the first.
+    method
+        How they were found: "exact", "trees" (exact too) or "approximate".
+    recall
+        Share of the true neighbours among them, itself not counted: 1 for exact methods, measured on a sample otherwise.
+    """
+
+    indices: AnyArray
+    method: Literal["exact", "trees", "approximate"]
+    recall: float
+
+    def graph(self, n_jobs: int | None = None) -> Graph:
+        """Return A = (C + Cᵀ)/2 for the matrix C of who names whom."""
+        n, count = self.indices.shape
+        borders = np.arange(n + 1, dtype=np.int64) * count
+        directed = sp.csr_array((np.full(self.indices.size, 0.5), self.indices.ravel(), borders), shape=(n, n))
+        return Graph.from_matrix(sp.csr_array(directed + directed.T), check="none", n_jobs=n_jobs)
+
+
+def find_neighbors(
+    X: Any,
+    *,
+    n_neighbors: int | Literal["auto"] = "auto",
+    metric: str = "euclidean",
+    neighbors: NeighborMethod = "auto",
+    n_jobs: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> NeighborLists:
+    """Return the neighbours of every point; see :func:`neighbor_graph`.
+
+    Parameters
+    ----------
+    X, n_neighbors, metric, neighbors, n_jobs
+        As there.
+    progress
+        Called with the share of the work that is done.
+    """
     points = check_points(X)
     n = points.shape[0]
     check_neighbors(n_neighbors)
+    check_option(neighbors, "neighbors", get_args(NeighborMethod))
     count = auto_neighbors(n) if n_neighbors == "auto" else int(n_neighbors)
     if count > n:
         raise ValueError(f'n_neighbors={count} is more than the {n} points: ask for fewer neighbours, or for "auto"')
-    search = NearestNeighbors(n_neighbors=count, metric=metric, n_jobs=thread_count(n_jobs)).fit(points)
-    # With X given, a point is its own first neighbour.
-    directed = search.kneighbors_graph(points, mode="connectivity")
-    return Graph.from_matrix(sp.csr_array(0.5 * (directed + directed.T)), check="none", n_jobs=n_jobs)
+    threads = thread_count(n_jobs)
+    plain = metric == "euclidean" and not sp.issparse(points)
+    if neighbors == "approximate" and not plain:
+        raise ValueError(
+            'neighbors="approximate" is for dense points and Euclidean distances: use "exact", or make sparse points dense in '
+            "fewer dimensions first (scikit-learn's TruncatedSVD)"
+        )
+    if not plain or count == 1:
+        return _scikit_learns(points, count, metric, threads)
+    many = n > EXACT_POINTS and points.shape[1] > TREE_FEATURES
+    approximate = neighbors == "approximate" or (neighbors == "auto" and many)
+    found = nearest_points(points, None, count - 1, approximate=approximate, threads=threads, progress=progress)
+    own = np.arange(n, dtype=np.int32)[:, None]
+    lists = NeighborLists(np.concatenate([own, found.indices], axis=1), found.method, found.recall)
+    if found.recall < _POOR_RECALL:
+        advise(
+            f"only {found.recall:.1%} of the neighbours of a sample of points were found; "
+            'neighbors="exact" finds all and takes longer'
+        )
+    return lists
+
+
+def _scikit_learns(points: Any, count: int, metric: str, threads: int) -> NeighborLists:
+    from sklearn.neighbors import NearestNeighbors
+
+    search = NearestNeighbors(n_neighbors=count, metric=metric, n_jobs=threads).fit(points)
+    # With the points given, a point is its own first neighbour.
+    return NeighborLists(search.kneighbors(points, return_distance=False), "exact", 1.0)
+
+
+def nearest(
+    points: Any, queries: Any, n_neighbors: int, *, metric: str = "euclidean", n_jobs: int | None = None
+) -> tuple[IntArray, FloatArray]:
+    """Return the `n_neighbors` points nearest to every query, nearest first, and their distances.
+
+    Parameters
+    ----------
+    points : array or sparse matrix of shape (n, features)
+        Points to choose from.
+    queries : array or sparse matrix of shape (q, features)
+        Points to find neighbours of. One that is also among `points` finds itself there.
+    n_neighbors
+        Neighbours of each query, between 1 and n.
+    metric
+        Any metric of scikit-learn's `NearestNeighbors` but "precomputed".
+    n_jobs
+        Number of threads; None for all cores. The result does not depend on it.
+
+    Returns
+    -------
+    indices : array of shape (q, n_neighbors)
+        Row numbers in `points`; of equally far points the lowest first (Euclidean distances of dense points).
+    distances : array of shape (q, n_neighbors)
+    """
+    points, queries = check_points(points), check_points(queries)
+    if queries.shape[1] != points.shape[1]:
+        raise ValueError(f"the queries have {queries.shape[1]} features, and the points {points.shape[1]}: they must agree")
+    if check_count(n_neighbors, "n_neighbors") > points.shape[0]:
+        raise ValueError(f"n_neighbors={n_neighbors} is more than the {points.shape[0]} points: ask for fewer neighbours")
+    threads = thread_count(n_jobs)
+    if metric == "euclidean" and not sp.issparse(points) and not sp.issparse(queries):
+        found = nearest_points(points, queries, n_neighbors, threads=threads)
+        return found.indices.astype(np.int64), found.distances
+    from sklearn.neighbors import NearestNeighbors
+
+    search = NearestNeighbors(n_neighbors=n_neighbors, metric=metric, n_jobs=threads).fit(points)
+    distances, indices = search.kneighbors(queries)
+    return indices, distances
 
 
 def auto_neighbors(n_points: int) -> int:

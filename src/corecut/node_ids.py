@@ -47,6 +47,25 @@ def first_repeat(ids: AnyArray) -> int | str | None:
     return int(twice[0]) if twice.size else None
 
 
+def numbers_of(ids: AnyArray, node_ids: AnyArray | None, n_nodes: int) -> IntArray:
+    """Return the number of the node that each id belongs to, -1 where none has it; numbers and text are compared as text.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> numbers_of(np.array([7, 5, 6]), np.array([5, 7]), 2)
+    array([ 1,  0, -1])
+    """
+    known = np.arange(n_nodes) if node_ids is None else np.asarray(node_ids)
+    if known.dtype.kind == "O" or ids.dtype.kind == "O":
+        number_of = {str(node): number for number, node in enumerate(known.tolist())}
+        return np.fromiter((number_of.get(str(node), -1) for node in ids.tolist()), np.int64, ids.size)
+    order = np.argsort(known, kind="stable")
+    places = np.minimum(np.searchsorted(known, ids, sorter=order), n_nodes - 1)
+    numbers = order[places]
+    return np.where(known[numbers] == ids, numbers, -1)
+
+
 def packed_names(names: list[str]) -> tuple[bytes, IntArray]:
     """Return the UTF-8 bytes of all names, and the places where each begins and ends."""
     try:

@@ -33,6 +33,7 @@ from corecut.kernel import KernelView
 from corecut.labelling import label_nodes
 from corecut.objective import Objective
 from corecut.placement import fill_empty, main_part, place_isolated, place_rest, split_by_components
+from corecut.polishing import polish
 from corecut.refinement import bring_into_bounds, climb_weighted, refine_weighted
 from corecut.sampling import sample_seeds
 from corecut.settings import MODERATE, Choices, Settings, resolve
@@ -88,7 +89,14 @@ def cluster_graph(graph: Graph, settings: Settings, *, random_state: RandomState
     levels: list[Quotient] = []
     if choices.aggregate:
         with stage("aggregation"):
-            levels = aggregate_graph(graph, choices.n_clusters, sizes=whole.sizes, n_jobs=settings.n_jobs)
+            levels = aggregate_graph(
+                graph,
+                choices.n_clusters,
+                groups_per_cluster=choices.groups_per_cluster,
+                sizes=whole.sizes,
+                equal_sizes=choices.tight,
+                n_jobs=settings.n_jobs,
+            )
     top = levels[-1] if levels else whole
     choices = choices.on(top.graph, graph)
     stage.expect(expected_seconds(choices, graph, top.graph))
@@ -98,6 +106,8 @@ def cluster_graph(graph: Graph, settings: Settings, *, random_state: RandomState
         best, draws, sample, balance = draw(run, top, n_isolated=_isolated(graph))
     with stage("refinement"):
         labels = refine_down(whole, levels, best, choices, balance)
+        if choices.turns(graph):
+            labels = _polish(run, whole, levels, labels, draws, balance=balance)
         labels = place_isolated(graph, labels, choices.n_clusters, choices.objective(graph.degrees))
         # Bounds may need clusters of isolated nodes alone; otherwise these count as empty.
         counting = np.ones(graph.n_nodes) if choices.bounded else graph.degrees
@@ -105,6 +115,7 @@ def cluster_graph(graph: Graph, settings: Settings, *, random_state: RandomState
         advice.of_filled(n_filled, choices.n_clusters)
         if settings.refine:
             labels = _within_bounds(graph, labels, choices, balance)
+    _warn_of_cost(run, top, best)
     advice.of_giant(labels, choices.n_clusters, refined=settings.refine, aggregated=choices.aggregate)
     agreed = None
     if len(draws) > 1:
@@ -112,6 +123,32 @@ def cluster_graph(graph: Graph, settings: Settings, *, random_state: RandomState
         for level in reversed(levels):
             agreed = agreed[level.groups]
     return Clustering(labels, sample, choices, balance, levels, len(draws), agreed)
+
+
+def _warn_of_cost(run: Run, top: WeightedGraph, labels: LabelArray) -> None:
+    """Tell where what was asked of sizes costs much cut, by what moves on the graph of the draws would gain without it."""
+    asked = run.choices.asked.limits()
+    if asked:
+        free = refine_weighted(top, labels, Objective(), run.k, max_passes=20, n_jobs=run.n_jobs)
+        advice.of_cost(asked, free.objective_before / run.k, free.objective / run.k)
+
+
+def _polish(
+    run: Run, whole: WeightedGraph, levels: list[Quotient], labels: LabelArray, draws: list[LabelArray], *, balance: float
+) -> LabelArray:
+    """Combine the refined partition with what becomes of the best draws."""
+    choices, graph = run.choices, whole.graph
+    others = [refine_down(whole, levels, one, choices, balance) for one in draws[: choices.polished(graph)]]
+    objective = choices.objective(graph.degrees, balance=balance, n_isolated=_isolated(graph))
+    return polish(
+        whole,
+        [labels, *others],
+        objective,
+        run.k,
+        turns=choices.turns(graph),
+        generator=run.generator,
+        n_jobs=run.n_jobs,
+    )
 
 
 def _isolated(graph: Graph) -> int:
@@ -147,7 +184,8 @@ def _draw_directly(run: Run, top: WeightedGraph, *, n_isolated: int) -> tuple[La
         return place_rest(top, labels, main, n_clusters=run.k, max_size=run.choices.max_cluster_size)
 
     sample = Sample(Coreset(np.flatnonzero(main), part.graph.degrees, 0), best.labels, best.embedding, solver_for(run.choices))
-    return everywhere(best.labels), [everywhere(one.labels) for one in draws], sample, balance
+    by_rank = sorted(draws, key=lambda one: one.rank)
+    return everywhere(best.labels), [everywhere(one.labels) for one in by_rank], sample, balance
 
 
 def _draw_by_coreset(run: Run, top: WeightedGraph, *, n_isolated: int) -> tuple[LabelArray, list[LabelArray], Sample, float]:

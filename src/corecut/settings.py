@@ -12,7 +12,10 @@ graphs (docs/sparse-graphs.md):
   clusters have fewer than 80 nodes. Where several draws are made, every other one has none.
 - balance: the least of 0, 0.005, 0.05 and 0.1 under which clusters are neither crumbs nor giants (:mod:`corecut.draws`); 0
   where sizes are bounded.
-- n_init: up to eight draws, fewer where the graph that they are made on is large beside the one that was aggregated.
+- n_init: up to eight draws, fewer where the graph that they are made on is large beside the one that was aggregated; times
+  `effort`.
+- bounds up to 1.5 times the mean cluster are tight: groups are then bounded by their number of nodes, draws begin with halving,
+  and the best of them are combined node by node (:mod:`corecut.polishing`), as far as the number of entries allows.
 """
 
 from __future__ import annotations
@@ -51,11 +54,18 @@ SMALL_QUOTIENT = 100_000
 # Nodes of each cluster in the sample that a coreset's partition is repaired on.
 _SECOND_LOOK = 32
 # Draws: as many as cost a fraction of aggregation, or of a second.
-_DRAW_SHARE, _FEW_ENTRIES, _MOST_DRAWS = 8, 1_600_000, 8
+_DRAW_SHARE, _FEW_ENTRIES, _MOST_DRAWS, _TIGHT_DRAWS = 8, 1_600_000, 8, 5
 # Several coresets are drawn only from graphs of so few entries.
 _FEW_SAMPLED = 100_000
+# Turns of polishing where bounds are tight, fewer where a graph has more than so many entries; and for every unit of effort
+# above 1, whatever the graph.
+_TURNS, _TURN_ENTRIES, _EXTRA_TURNS, _MOST_EFFORT = 20, 4_000_000, 8, 100.0
+# Partitions that are carried down to the nodes to be polished.
+_POLISHED, _POLISHED_LARGE = 6, 2
 # Bounds are tight up to this factor of the mean cluster.
 _TIGHT = 1.5
+# Groups per cluster of a quotient; under tight bounds as many as make about so many groups, which are halved best.
+_GROUPS, _TIGHT_GROUPS, _FEWEST, _MOST_GROUPS = 10.0, 300, 2.0, 20.0
 # No shift, regularisation or balance makes sense beyond this.
 _MOST = 1e6
 # β where no draw can tell how much is needed: through a coreset.
@@ -94,6 +104,7 @@ class Settings:
     n_init: int | Auto = "auto"
     candidates: Candidates = "touched"
     refine: bool = True
+    effort: float = 1.0
     balance: float | Auto = "auto"
     min_cluster_size: float | None = None
     max_cluster_size: float | None = None
@@ -110,6 +121,8 @@ class Settings:
                 raise ValueError(f"{name} must be at most {_MOST:g}, got {getattr(self, name):g}")
         if not _is_auto(self.n_init):
             check_count(self.n_init, "n_init")
+        if check_real(self.effort, "effort", exclusive=True) > _MOST_EFFORT:
+            raise ValueError(f"effort must be at most {_MOST_EFFORT:g}, got {self.effort:g}: beyond it nothing is gained")
         if self.n_components is not None:
             check_count(self.n_components, "n_components")
         thread_count(self.n_jobs)
@@ -126,6 +139,12 @@ class Settings:
                 check_real(value, name, exclusive=True)
         if self.balance not in ("auto", 0) and not self.refine:
             raise ValueError("balance needs refine=True: only repair and refinement know the objective")
+
+    def limits(self) -> str:
+        """Return what was asked of the sizes of clusters, in words; nothing for nothing."""
+        names = [name for name in ("min_cluster_size", "max_cluster_size") if getattr(self, name) is not None]
+        names += [] if self.balance in ("auto", 0) else ["balance"]
+        return " with ".join(f"{name}={getattr(self, name):g}" for name in names)
 
 
 @dataclass(frozen=True)
@@ -170,7 +189,19 @@ class Choices:
         # A draw costs passes over the entries, and k-means.
         cost = top.n_entries + top.n_nodes * self.n_clusters + 1
         cheap = max(finest.n_entries // (_DRAW_SHARE * cost), _FEW_ENTRIES // cost)
-        return replace(choices, n_init=int(min(max(cheap, 1), _MOST_DRAWS)))
+        most = _TIGHT_DRAWS if self.tight else _MOST_DRAWS
+        return replace(choices, n_init=max(1, round(self.asked.effort * min(max(cheap, 1), most))))
+
+    def turns(self, graph: Graph) -> int:
+        """Return how many turns of polishing the partition of all nodes gets."""
+        if not self.asked.refine:
+            return 0
+        usual = min(_TURNS, _TURN_ENTRIES // max(graph.n_entries, 1)) if self.tight else 0
+        return round(usual * min(self.asked.effort, 1.0) + _EXTRA_TURNS * max(self.asked.effort - 1.0, 0.0))
+
+    def polished(self, graph: Graph) -> int:
+        """Return how many partitions polishing begins with."""
+        return _POLISHED if graph.n_entries <= _FEW_ENTRIES else _POLISHED_LARGE
 
     @property
     def adaptive(self) -> bool:
@@ -190,6 +221,11 @@ class Choices:
     def tight(self) -> bool:
         """Whether the bounds leave so little room that k-means cannot be expected to come near them."""
         return self.max_cluster_size <= _TIGHT * self.n_nodes / self.n_clusters
+
+    @property
+    def groups_per_cluster(self) -> float:
+        """How many groups a cluster has at least, where the graph is aggregated."""
+        return min(max(_TIGHT_GROUPS / self.n_clusters, _FEWEST), _MOST_GROUPS) if self.tight else _GROUPS
 
     def samples(self, top: Graph) -> bool:
         """Say whether draws on this graph go through a coreset, and not all of its nodes."""

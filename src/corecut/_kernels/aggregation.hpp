@@ -5,85 +5,221 @@
 #include <numeric>
 #include <vector>
 
-#include "local_moves.hpp"
 #include "memory.hpp"
+#include "rating.hpp"
+#include "rounds.hpp"
 
 namespace corecut {
 
+// A pass in which fewer than one node in so many moves is the last; below one in so many, only neighbours of moved nodes are
+// looked at from the next pass on.
+inline constexpr int64_t kFewMoves = 50, kSomeMoves = 4;
+// How many rows ahead the cache is asked for labels.
+inline constexpr int64_t kAhead = 2;
+// Entries of a block of rows that is contracted at once.
+inline constexpr int64_t kEntriesAtOnce = 1 << 18;
+
 // Modularity gain, with groups bounded in volume. Every node begins as a group of its own.
-class GroupPolicy {
+template <class Index, class Weight>
+class Grouping {
    public:
-    LazyVector<double> volume;
+    const Csr<Index, Weight>& a;
+    const double* degrees;
+    BoundedVolumes volumes;
+    LazyVector<int32_t> labels;
+    LazyVector<uint8_t> active;
 
-    GroupPolicy(const double* degrees, int64_t n, double total, double cap)
-        : volume(degrees, degrees + n), degrees_(degrees), per_volume_(total > 0 ? 1.0 / total : 0.0), cap_(cap) {}
+    struct Scratch {
+        Rating<Index, Weight> seen;
+        BlockChanges<uint32_t> inflow;  // into groups, by the block's own rows
+    };
 
-    int32_t best(int64_t x, int32_t from, const Neighbourhood& seen) const {
-        const double d = degrees_[x], stay = seen.weight[from] - d * (volume[from] - d) * per_volume_;
+    Grouping(Context& context, const Csr<Index, Weight>& matrix, const double* node_degrees, double total, double cap)
+        : a(matrix), degrees(node_degrees), volumes(context, node_degrees, matrix.n, std::min(cap, total)), labels(matrix.n),
+          active(matrix.n, 1), per_volume_(total > 0 ? volumes.unit / total : 0.0) {
+        std::iota(labels.begin(), labels.end(), 0);
+    }
+
+    // The labels that rows begin.. would like to have, in `own`, by labels and volumes as they are now.
+    void propose(int64_t begin, int64_t end, int32_t* own, Scratch& scratch) const {
+        auto& [seen, inflow] = scratch;
+        inflow.clear();
+        std::copy(labels.begin() + begin, labels.begin() + end, own);
+        const BlockLabels known{labels.data(), own, begin, end - begin};
+        for (int64_t x = begin; x < end; ++x) {
+            if (x + kAhead < end) prefetch_labels(a, labels.data(), x + kAhead);
+            if (!active[x] || !volumes.movable(x)) continue;
+            seen.read(a, known, x);
+            if (apart_) prefetch_volumes(seen.table);
+            const int32_t target = best(x, labels[x], seen.table, inflow);
+            if (target == labels[x]) continue;
+            own[x - begin] = target;
+            inflow.at(target, 0) += volumes.mass[x];
+        }
+    }
+
+    // One pass in rounds. Returns the number of moves.
+    int64_t pass(Context& context, int64_t number, bool mark) {
+        apart_ = number == 0;
+        const int64_t n = a.n, at_once = blocks_at_once(n, a.nnz);
+        int64_t moves = 0;
+        std::vector<int64_t> blocks;
+        Pool<Scratch> pool;
+        for (uint64_t round = 0; round < kRounds; ++round) {
+            blocks_of_round(n, number, round, blocks);
+            const auto count = static_cast<int64_t>(blocks.size());
+            MoveLists lists((count + at_once - 1) / at_once);
+            parallel_blocks(context, count, at_once, [&](int64_t task, int64_t first, int64_t last) {
+                auto scratch = pool.borrow();
+                int32_t own[kBlockRows];
+                for (int64_t b = first; b < last; ++b) {
+                    const int64_t begin = blocks[b] * kBlockRows, end = std::min(n, begin + kBlockRows);
+                    propose(begin, end, own, *scratch);
+                    for (int64_t x = begin; x < end; ++x) {
+                        active[x] = 0;
+                        if (own[x - begin] != labels[x]) lists[task].push_back({x, own[x - begin], false});
+                    }
+                }
+            });
+            moves += volumes.commit(context, lists, labels.data());
+            if (mark) wake(context, lists);
+        }
+        return moves;
+    }
+
+   private:
+    using Table = RatingTable<typename Rating<Index, Weight>::Sum>;
+
+    double per_volume_;
+    bool apart_ = true;  // nearly every node is in a group of its own, and the volumes of all its neighbours' groups are looked at
+
+    CORECUT_INLINE void prefetch_volumes(const Table& seen) const {
+        for (size_t i = 0; i < seen.size(); ++i) prefetch(&volumes.volume[seen[i].cluster]);
+    }
+
+    int32_t best(int64_t x, int32_t from, const Table& seen, const BlockChanges<uint32_t>& inflow) const {
+        const double share = degrees[x] * per_volume_;
         int32_t target = from;
-        double most = stay;
-        for (int32_t j : seen.clusters) {
-            if (j == from || volume[j] + d > cap_) continue;
-            const double g = seen.weight[j] - d * volume[j] * per_volume_;
-            if (g > most || (g == most && target != from && j < target)) most = g, target = j;
+        double most = seen.weight(from) - share * (volumes.volume[from] - volumes.mass[x]);
+        for (size_t i = 0; i < seen.size(); ++i) {
+            const auto& slot = seen[i];
+            const double weight = static_cast<double>(slot.weight);
+            if (weight < most || slot.cluster == from) continue;  // a volume only takes away from it
+            const uint32_t* added = inflow.find(slot.cluster);
+            const uint32_t volume = volumes.volume[slot.cluster] + (added ? *added : 0);
+            const double gain = weight - share * volume;
+            if (!(gain > most || (gain == most && target != from && slot.cluster < target))) continue;
+            if (volume + volumes.mass[x] <= volumes.cap) most = gain, target = slot.cluster;
         }
         return target;
     }
 
-    double gain(int64_t x, int32_t from, int32_t to, double to_own, double to_target, double) const {
-        const double d = degrees_[x];
-        if (volume[to] + d > cap_) return -1.0;
-        return (to_target - d * volume[to] * per_volume_) - (to_own - d * (volume[from] - d) * per_volume_);
+    // Neighbours of moved nodes, and nodes whose move did not fit, are looked at again.
+    void wake(Context& context, const MoveLists& lists) {
+        parallel_blocks(context, static_cast<int64_t>(lists.size()), 1, [&](int64_t t, int64_t, int64_t) {
+            const auto set = [&](int64_t y) { std::atomic_ref<uint8_t>(active[y]).store(1, std::memory_order_relaxed); };
+            for (const Move& move : lists[t]) {
+                if (!move.made) {
+                    set(move.node);
+                    continue;
+                }
+                const auto r = a.row(move.node);
+                for (int64_t p = r.begin; p < r.end; ++p) set(a.indices[p]);
+            }
+        });
     }
-
-    bool wakes(int64_t, int32_t, int32_t, int32_t, double) const { return true; }
-
-    void apply(int64_t x, int32_t from, int32_t to, double, double, double) {
-        volume[from] -= degrees_[x];
-        volume[to] += degrees_[x];
-    }
-
-   private:
-    const double* degrees_;
-    double per_volume_, cap_;
 };
 
 // Nodes left alone because their neighbours' groups are full (leaves of a hub, say) share that hub with others in the same
-// position: gather the lone nodes that have the same strongest neighbouring group, up to the cap.
+// position: gather the lone nodes that have the same strongest neighbouring group, up to the cap, in the order of the nodes.
 template <class Index, class Weight>
-void gather_lone_nodes(Context& context, const Csr<Index, Weight>& a, const double* degrees, double cap,
-                       LazyVector<int32_t>& labels) {
-    LazyVector<int32_t> members(a.n, 0), favourite(a.n, -1);
-    for (int64_t x = 0; x < a.n; ++x) ++members[labels[x]];
-    const int64_t size = std::max<int64_t>(kRowBlock, a.n / (4 * std::max(context.threads, 1)) + 1);
-    parallel_blocks(context, a.n, size, [&](int64_t, int64_t begin, int64_t end) {
-        Neighbourhood seen(a.n);
+void gather_lone_nodes(Context& context, const Csr<Index, Weight>& a, const BoundedVolumes& volumes, LazyVector<int32_t>& labels) {
+    struct Lone {
+        int32_t favourite, node;
+    };
+    constexpr int64_t buckets = 16;
+    const int64_t tasks = (a.n + kRowBlock - 1) / kRowBlock;
+    std::vector<std::vector<Lone>> found(tasks * buckets);
+    Pool<Rating<Index, Weight>> pool;
+    parallel_blocks(context, a.n, kRowBlock, [&](int64_t task, int64_t begin, int64_t end) {
+        auto seen = pool.borrow();
         for (int64_t x = begin; x < end; ++x) {
-            if (members[labels[x]] != 1 || degrees[x] > cap) continue;
-            seen.read(a, labels.data(), x);
+            const uint32_t mass = volumes.mass[x];
+            if (mass == 0 || mass > volumes.cap || volumes.volume[labels[x]] != mass) continue;
+            seen->read(a, labels.data(), x);
             double most = 0.0;
-            for (int32_t j : seen.clusters)
-                if (seen.weight[j] > most || (seen.weight[j] == most && j < favourite[x])) most = seen.weight[j], favourite[x] = j;
+            int32_t favourite = -1;
+            for (size_t i = 0; i < seen->table.size(); ++i) {
+                const auto [j, weight] = seen->table[i];
+                if (weight > most || (weight == most && j < favourite)) most = static_cast<double>(weight), favourite = j;
+            }
+            if (favourite >= 0) found[task * buckets + favourite % buckets].push_back({favourite, static_cast<int32_t>(x)});
         }
     });
-    LazyVector<int32_t> open(a.n, -1);  // by favourite: the group that takes the next lone node
-    LazyVector<double> volume(a.n, 0.0);
-    int32_t isolated = -1;  // nodes without edges have no volume and make one group
-    for (int64_t x = 0; x < a.n; ++x) {
-        if (degrees[x] == 0.0) {
-            if (isolated < 0) isolated = labels[x];
-            labels[x] = isolated;
+    parallel_blocks(context, buckets, 1, [&](int64_t bucket, int64_t, int64_t) {
+        std::vector<Lone> here;
+        for (int64_t t = 0; t < tasks; ++t) {
+            const auto& part = found[t * buckets + bucket];
+            here.insert(here.end(), part.begin(), part.end());
         }
-        if (favourite[x] < 0) continue;
-        int32_t& group = open[favourite[x]];
-        if (group < 0 || volume[group] + degrees[x] > cap) {
-            group = labels[x];
-            volume[group] = degrees[x];
-        } else {
-            labels[x] = group;
-            volume[group] += degrees[x];
+        std::sort(here.begin(), here.end(), [](const Lone& one, const Lone& other) {
+            return one.favourite != other.favourite ? one.favourite < other.favourite : one.node < other.node;
+        });
+        int32_t last = -1, group = -1;
+        uint32_t volume = 0;
+        for (const Lone& lone : here) {
+            const uint32_t mass = volumes.mass[lone.node];
+            if (lone.favourite != last || volume + mass > volumes.cap) {
+                last = lone.favourite;
+                group = labels[lone.node];
+                volume = 0;
+            }
+            labels[lone.node] = group;
+            volume += mass;
         }
-    }
+    });
+}
+
+// Number labels 0.. in the order of their lowest nodes; nodes without edges (of no mass) make one group.
+inline void number_groups(Context& context, const LazyVector<uint32_t>& mass, LazyVector<int32_t>& labels) {
+    const auto n = static_cast<int64_t>(labels.size());
+    const int64_t tasks = (n + kRowBlock - 1) / kRowBlock;
+    LazyVector<int32_t> lowest(n), name(n);
+    std::vector<int64_t> isolated(tasks, n), count(tasks + 1, 0);
+    parallel_blocks(context, n, kRowBlock, [&](int64_t task, int64_t begin, int64_t end) {
+        for (int64_t x = begin; x < end; ++x) {
+            lowest[x] = std::numeric_limits<int32_t>::max();
+            if (mass[x] == 0 && isolated[task] == n) isolated[task] = x;
+        }
+    });
+    const int64_t first = tasks ? *std::min_element(isolated.begin(), isolated.end()) : n;
+    parallel_blocks(context, n, kRowBlock, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t x = begin; x < end; ++x) {
+            if (mass[x] == 0) labels[x] = static_cast<int32_t>(first);  // a label that only this node has had
+            lower_to(lowest[labels[x]], static_cast<int32_t>(x));
+        }
+    });
+    parallel_blocks(context, n, kRowBlock, [&](int64_t task, int64_t begin, int64_t end) {
+        for (int64_t x = begin; x < end; ++x) count[task + 1] += lowest[labels[x]] == x;
+    });
+    std::partial_sum(count.begin(), count.end(), count.begin());
+    parallel_blocks(context, n, kRowBlock, [&](int64_t task, int64_t begin, int64_t end) {
+        auto next = static_cast<int32_t>(count[task]);
+        for (int64_t x = begin; x < end; ++x)
+            if (lowest[labels[x]] == x) name[labels[x]] = next++;
+    });
+    parallel_blocks(context, n, kRowBlock, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t x = begin; x < end; ++x) labels[x] = name[labels[x]];
+    });
+}
+
+// Sum in blocks, so that it is the same for any number of threads.
+inline double sum_of(Context& context, const double* values, int64_t n) {
+    std::vector<double> sums((n + kRowBlock - 1) / kRowBlock, 0.0);
+    parallel_blocks(context, n, kRowBlock, [&](int64_t block, int64_t begin, int64_t end) {
+        sums[block] = std::accumulate(values + begin, values + end, 0.0);
+    });
+    return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
 // Group of every node, numbered 0.. in the order of their lowest nodes.
@@ -91,25 +227,18 @@ template <class Index, class Weight>
 LazyVector<int32_t> group_nodes(Context& context, const Csr<Index, Weight>& a, const double* degrees, double cap,
                                 int64_t max_passes) {
     if (a.n > std::numeric_limits<int32_t>::max()) throw InputError("aggregation is limited to 2^31 - 1 nodes");
-    LazyVector<int32_t> labels(a.n);
-    std::iota(labels.begin(), labels.end(), 0);
-    double total = 0.0;
-    for (int64_t x = 0; x < a.n; ++x) total += degrees[x];
-    GroupPolicy policy(degrees, a.n, total, cap);
-    LazyVector<uint8_t> active(a.n, 1);
-    LazyVector<int32_t> stamp(a.n, 0);
-    int32_t batch_number = 0;
-    for (int64_t pass = 0; pass < max_passes; ++pass)
-        if (sweep(context, a, labels.data(), a.n, policy, active, stamp, batch_number).moves * 200 < a.n) break;
-    gather_lone_nodes(context, a, degrees, cap, labels);
-    LazyVector<int32_t> name(a.n, -1);
-    int32_t count = 0;
-    for (int64_t x = 0; x < a.n; ++x) {
-        int32_t& n = name[labels[x]];
-        if (n < 0) n = count++;
-        labels[x] = n;
+    Grouping<Index, Weight> grouping(context, a, degrees, sum_of(context, degrees, a.n), cap);
+    bool few = false;
+    for (int64_t pass = 0; pass < max_passes; ++pass) {
+        const int64_t moves = grouping.pass(context, pass, few);
+        if (moves * kFewMoves < a.n) break;
+        // While many nodes move, nearly all would be woken.
+        if (!few) std::fill(grouping.active.begin(), grouping.active.end(), uint8_t{1});
+        few = moves * kSomeMoves < a.n;
     }
-    return labels;
+    gather_lone_nodes(context, a, grouping.volumes, grouping.labels);
+    number_groups(context, grouping.volumes.mass, grouping.labels);
+    return std::move(grouping.labels);
 }
 
 struct Quotient {
@@ -118,51 +247,124 @@ struct Quotient {
     LazyVector<double> data;
 };
 
-// Q = SᵀAS: summed weights between groups, with each group's inside weight as its loop. Rows come out sorted.
+// The nodes of every group, in increasing order: those of g stand at start[g]..start[g + 1] - 1 of `nodes`.
+struct Members {
+    std::vector<int64_t> start;
+    LazyVector<int32_t> nodes;
+
+    Members(Context& context, const int32_t* groups, int64_t n, int64_t count) : start(count + 1, 0), nodes(n) {
+        if (n > std::numeric_limits<int32_t>::max()) throw InputError("aggregation is limited to 2^31 - 1 nodes");
+        parallel_blocks(context, n, kRowBlock, [&](int64_t, int64_t begin, int64_t end) {
+            for (int64_t x = begin; x < end; ++x) {
+                if (groups[x] < 0 || groups[x] >= count) throw InputError("a group number is out of range");
+                add_to(start[groups[x] + 1], int64_t{1});
+            }
+        });
+        std::partial_sum(start.begin(), start.end(), start.begin());
+        std::vector<int64_t> fill(start.begin(), start.end() - 1);
+        parallel_blocks(context, n, kRowBlock, [&](int64_t, int64_t begin, int64_t end) {
+            for (int64_t x = begin; x < end; ++x) {
+                std::atomic_ref<int64_t> next(fill[groups[x]]);
+                nodes[next.fetch_add(1, std::memory_order_relaxed)] = static_cast<int32_t>(x);
+            }
+        });
+        // Threads have put them there in any order.
+        parallel_blocks(context, count, kRowBlock, [&](int64_t, int64_t begin, int64_t end) {
+            for (int64_t g = begin; g < end; ++g) std::sort(nodes.begin() + start[g], nodes.begin() + start[g + 1]);
+        });
+    }
+};
+
+// Adds up the weights of one row of the quotient and hands them out in the order of their columns.
+template <class Sum>
+class RowSums {
+   public:
+    // Few entries beside the number of columns are sorted; many are found by a look at every column's bit.
+    template <class Add, class Take>
+    void row(int64_t entries, int64_t count, const Add& add, const Take& take) {
+        if (entries * kEntriesPerColumn >= count) {
+            if (static_cast<int64_t>(dense_.size()) < count) dense_.assign(count, 0), bits_.assign(count / 64 + 1, 0);
+            add([&](int32_t column, Sum weight) {
+                dense_[column] += weight;
+                bits_[column / 64] |= uint64_t{1} << (column % 64);
+            });
+            for (int64_t word = 0; word <= count / 64; ++word) {
+                for (uint64_t bits = bits_[word]; bits; bits &= bits - 1) {
+                    const int64_t column = word * 64 + std::countr_zero(bits);
+                    take(static_cast<int32_t>(column), dense_[column]);
+                    dense_[column] = 0;
+                }
+                bits_[word] = 0;
+            }
+            return;
+        }
+        table_.open(entries);
+        add([&](int32_t column, Sum weight) { table_.add(column, weight); });
+        order_.clear();
+        for (size_t i = 0; i < table_.size(); ++i) order_.push_back(static_cast<uint64_t>(table_[i].cluster) << 32 | i);
+        std::sort(order_.begin(), order_.end());
+        for (uint64_t key : order_) take(static_cast<int32_t>(key >> 32), table_[key & 0xFFFFFFFF].weight);
+    }
+
+   private:
+    static constexpr int64_t kEntriesPerColumn = 32;
+
+    RatingTable<Sum> table_;
+    std::vector<uint64_t> order_, bits_;
+    std::vector<Sum> dense_;
+};
+
+// Q = SᵀAS: summed weights between groups, with each group's inside weight as its loop. Rows come out sorted, and do not depend
+// on where the borders of blocks lie.
 template <class Index, class Weight>
 Quotient contract(Context& context, const Csr<Index, Weight>& a, const int32_t* groups, int64_t count) {
-    std::vector<int64_t> start(count + 1, 0);
-    for (int64_t x = 0; x < a.n; ++x) {
-        if (groups[x] < 0 || groups[x] >= count) throw InputError("a group number is out of range");
-        ++start[groups[x] + 1];
-    }
-    std::partial_sum(start.begin(), start.end(), start.begin());
-    LazyVector<int64_t> member(a.n);
-    std::vector<int64_t> fill(start.begin(), start.end() - 1);
-    for (int64_t x = 0; x < a.n; ++x) member[fill[groups[x]]++] = x;
-
-    // Few blocks, each with scratch space for all groups; rows do not depend on where the borders lie.
-    const int64_t size = std::max<int64_t>(512, count / (8 * std::max(context.threads, 1)) + 1);
+    using Sum = std::conditional_t<Csr<Index, Weight>::weighted, double, int64_t>;
+    struct Scratch {
+        RowSums<Sum> sums;
+        std::vector<int32_t> found, columns;
+        std::vector<double> values;
+    };
+    const Members members(context, groups, a.n, count);
+    const int64_t size = std::clamp<int64_t>(count * kEntriesAtOnce / std::max<int64_t>(a.nnz, 1), 1, kRowBlock);
     const int64_t blocks = (count + size - 1) / size;
-    std::vector<LazyVector<int32_t>> columns(blocks);
-    std::vector<LazyVector<double>> values(blocks);
+    std::vector<std::vector<int32_t>> columns(blocks);
+    std::vector<std::vector<double>> values(blocks);
     Quotient q;
     q.indptr.assign(count + 1, 0);
+    Pool<Scratch> pool;
     parallel_blocks(context, count, size, [&](int64_t block, int64_t begin, int64_t end) {
-        LazyVector<double> sum(count, 0.0);
-        LazyVector<uint8_t> seen(count, 0);
-        std::vector<int32_t> touched;
+        auto scratch = pool.borrow();
+        scratch->columns.clear();
+        scratch->values.clear();
         for (int64_t g = begin; g < end; ++g) {
-            if ((g & 15) == 0) context.check();
-            touched.clear();
-            for (int64_t i = start[g]; i < start[g + 1]; ++i) {
-                const auto r = a.row(member[i]);
+            const int32_t *first = members.nodes.data() + members.start[g], *last = members.nodes.data() + members.start[g + 1];
+            int64_t entries = 0;
+            for (const int32_t* x = first; x < last; ++x) {
+                const auto r = a.row(*x);
                 a.check_columns(r);
-                for (int64_t p = r.begin; p < r.end; ++p) {
-                    const int32_t h = groups[a.indices[p]];
-                    if (!seen[h]) seen[h] = 1, touched.push_back(h);
-                    sum[h] += a.weight(p);
-                }
+                entries += r.size();
             }
-            std::sort(touched.begin(), touched.end());
-            for (int32_t h : touched) {
-                columns[block].push_back(h);
-                values[block].push_back(sum[h]);
-                sum[h] = 0.0;
-                seen[h] = 0;
-            }
-            q.indptr[g + 1] = static_cast<int64_t>(touched.size());
+            const size_t before = scratch->columns.size();
+            scratch->sums.row(
+                entries, count,
+                [&](auto&& add) {
+                    for (const int32_t* x = first; x < last; ++x) {
+                        const auto r = a.row(*x);
+                        // Group numbers first: loads that wait for nothing can be under way together.
+                        auto& found = scratch->found;
+                        if (static_cast<int64_t>(found.size()) < r.size()) found.resize(2 * r.size());
+                        for (int64_t p = r.begin; p < r.end; ++p) found[p - r.begin] = groups[a.indices[p]];
+                        for (int64_t p = r.begin; p < r.end; ++p) add(found[p - r.begin], static_cast<Sum>(a.weight(p)));
+                    }
+                },
+                [&](int32_t column, Sum weight) {
+                    scratch->columns.push_back(column);
+                    scratch->values.push_back(static_cast<double>(weight));
+                });
+            q.indptr[g + 1] = static_cast<int64_t>(scratch->columns.size() - before);
         }
+        columns[block].assign(scratch->columns.begin(), scratch->columns.end());
+        values[block].assign(scratch->values.begin(), scratch->values.end());
     });
     std::partial_sum(q.indptr.begin(), q.indptr.end(), q.indptr.begin());
     q.indices.resize(q.indptr[count]);
@@ -170,9 +372,9 @@ Quotient contract(Context& context, const Csr<Index, Weight>& a, const int32_t* 
     // Memory is taken where something is written and given back block by block, so that the quotient is not held twice.
     parallel_blocks(context, blocks, 1, [&](int64_t b, int64_t, int64_t) {
         std::copy(columns[b].begin(), columns[b].end(), q.indices.begin() + q.indptr[b * size]);
-        LazyVector<int32_t>().swap(columns[b]);
+        std::vector<int32_t>().swap(columns[b]);
         std::copy(values[b].begin(), values[b].end(), q.data.begin() + q.indptr[b * size]);
-        LazyVector<double>().swap(values[b]);
+        std::vector<double>().swap(values[b]);
     });
     return q;
 }

@@ -35,11 +35,13 @@ void bind_coreset(nb::module_& m);
 void bind_edges(nb::module_& m);
 void bind_labelling(nb::module_& m);
 void bind_metrics(nb::module_& m);
+void bind_prediction(nb::module_& m);
 void bind_repair(nb::module_& m);
 void bind_refinement(nb::module_& m);
 void bind_aggregation(nb::module_& m);
 void bind_spectral(nb::module_& m);
 void bind_lloyd(nb::module_& m);
+void bind_neighbor_search(nb::module_& m);
 void bind_datasets(nb::module_& m);
 
 NB_MODULE(_core, m) {
@@ -93,11 +95,13 @@ NB_MODULE(_core, m) {
     bind_edges(m);
     bind_labelling(m);
     bind_metrics(m);
+    bind_prediction(m);
     bind_repair(m);
     bind_refinement(m);
     bind_aggregation(m);
     bind_spectral(m);
     bind_lloyd(m);
+    bind_neighbor_search(m);
     bind_datasets(m);
 }
 

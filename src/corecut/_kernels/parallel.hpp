@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -74,5 +75,31 @@ void parallel_blocks(Context& context, int64_t count, int64_t size, F&& f) {
     for (auto& helper : helpers) helper.join();
     if (error) std::rethrow_exception(error);
 }
+
+// Scratch space that tasks borrow and give back: at most one for every thread, whichever gets which.
+template <class T>
+class Pool {
+   public:
+    struct GiveBack {
+        Pool* pool;
+        void operator()(T* item) const {
+            std::lock_guard<std::mutex> lock(pool->mutex_);
+            pool->free_.emplace_back(item);
+        }
+    };
+    using Borrowed = std::unique_ptr<T, GiveBack>;
+
+    Borrowed borrow() {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (free_.empty()) return Borrowed(new T(), GiveBack{this});
+        T* item = free_.back().release();
+        free_.pop_back();
+        return Borrowed(item, GiveBack{this});
+    }
+
+   private:
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<T>> free_;
+};
 
 }  // namespace corecut

@@ -10,23 +10,29 @@ CORECUT_CLONES void axpy(int64_t width, float a, const float* x, float* y) {
     for (int64_t c = 0; c < width; ++c) y[c] += a * x[c];
 }
 
-// kLanes floats in one register, or as many registers as it takes. The compilers' own vector types are needed here: their
+inline constexpr int64_t kWide = 16;
+
+// kLanes, or kWide, floats in one register, or as many registers as it takes. The compilers' own vector types are needed here: their
 // vectorisers do not find out by themselves that the sums fit into registers.
 #if defined(__GNUC__) || defined(__clang__)
 using Lanes = float __attribute__((vector_size(kLanes * sizeof(float))));
+using Wide = float __attribute__((vector_size(kWide * sizeof(float))));
 #else
-struct Lanes {
-    float values[kLanes];
+template <int64_t Count>
+struct Floats {
+    float values[Count];
     float operator[](int64_t t) const { return values[t]; }
-    Lanes& operator+=(const Lanes& other) {
-        for (int64_t t = 0; t < kLanes; ++t) values[t] += other.values[t];
+    Floats& operator+=(const Floats& other) {
+        for (int64_t t = 0; t < Count; ++t) values[t] += other.values[t];
         return *this;
     }
-    friend Lanes operator*(float a, Lanes b) {
+    friend Floats operator*(float a, Floats b) {
         for (float& value : b.values) value *= a;
         return b;
     }
 };
+using Lanes = Floats<kLanes>;
+using Wide = Floats<kWide>;
 #endif
 
 CORECUT_CLONES void offer_centres(const float* rows, const float* norms, const float* nearest, const float* mass, int64_t count,
@@ -59,6 +65,89 @@ CORECUT_CLONES void offer_centres(const float* rows, const float* norms, const f
         }
         for (int64_t t = 0; t < kLanes; ++t) cost[t] += static_cast<double>(added[t]);
     }
+}
+
+void append_below(const float* values, int64_t count, int32_t first, float limit, float* bounds, int32_t* points,
+                  int32_t* held) {
+    int32_t here = *held;
+    for (int64_t i = 0; i < count; ++i) {  // without branches: which ones are below cannot be foreseen
+        bounds[here] = values[i];
+        points[here] = first + static_cast<int32_t>(i);
+        here += values[i] < limit;
+    }
+    *held = here;
+}
+
+CORECUT_CLONES void panel_bounds(const float* const* queries, int64_t width, const float* panel, const float* terms,
+                                 const float* limits, float (*values)[kOffered], bool* below) {
+    constexpr int64_t parts = kOffered / kWide;
+    Wide sums[kTogether][parts];
+    for (int64_t t = 0; t < kTogether; ++t) std::memcpy(sums[t], terms, sizeof sums[t]);
+    for (int64_t c = 0; c < width; ++c) {
+        Wide points[parts];
+        std::memcpy(points, panel + c * kOffered, sizeof points);
+        for (int64_t t = 0; t < kTogether; ++t)
+            for (int64_t part = 0; part < parts; ++part) sums[t][part] += queries[t][c] * points[part];
+    }
+    std::memcpy(values, sums, sizeof sums);
+    for (int64_t t = 0; t < kTogether; ++t) {
+        int32_t any = 0;
+        for (int64_t i = 0; i < kOffered; ++i) any |= values[t][i] < limits[t];
+        below[t] = any != 0;
+    }
+}
+
+CORECUT_CLONES int64_t take_below(const float* products, const float* terms, int64_t count, int32_t first, float limit,
+                                  float* bounds, int32_t* points, int64_t room, int32_t* held) {
+    int64_t done = 0;
+    int32_t here = *held;
+    while (done < count && here + kOffered <= room) {
+        const int64_t size = std::min(kOffered, count - done);
+        float values[kOffered];
+        int32_t below = 0;
+        if (size == kOffered) {  // a fixed length, which compilers unroll; nearly always nothing is below
+            for (int64_t i = 0; i < kOffered; ++i) values[i] = terms[done + i] + products[done + i];
+            for (int64_t i = 0; i < kOffered; ++i) below |= values[i] < limit;
+        } else {
+            for (int64_t i = 0; i < size; ++i) values[i] = terms[done + i] + products[done + i];
+            below = 1;
+        }
+        if (below) append_below(values, size, first + static_cast<int32_t>(done), limit, bounds, points, &here);
+        done += size;
+    }
+    *held = here;
+    return done;
+}
+
+// Eight sums side by side, whatever the registers: all machines add in the same order.
+template <class Real>
+[[gnu::always_inline]] inline double distance_up_to(const Real* x, const Real* y, int64_t width, double enough) {
+    constexpr int64_t lanes = 8, stretch = 64;
+    double sums[lanes] = {};
+    double total = 0.0;
+    int64_t c = 0;
+    while (c + stretch <= width) {
+        for (const int64_t end = c + stretch; c < end; c += lanes)
+            for (int64_t t = 0; t < lanes; ++t) {
+                const double difference = static_cast<double>(x[c + t]) - static_cast<double>(y[c + t]);
+                sums[t] += difference * difference;
+            }
+        total = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+        if (total > enough) return total;
+    }
+    for (; c < width; ++c) {
+        const double difference = static_cast<double>(x[c]) - static_cast<double>(y[c]);
+        total += difference * difference;
+    }
+    return total;
+}
+
+CORECUT_CLONES double squared_distance(const float* x, const float* y, int64_t width, double enough) {
+    return distance_up_to(x, y, width, enough);
+}
+
+CORECUT_CLONES double squared_distance(const double* x, const double* y, int64_t width, double enough) {
+    return distance_up_to(x, y, width, enough);
 }
 
 // Values are compared as bits, and mismatches gathered by "or": loops that every compiler turns into vector code.

@@ -22,6 +22,24 @@ inline constexpr int64_t kLanes = 8;
 void offer_centres(const float* rows, const float* norms, const float* nearest, const float* mass, int64_t count, int64_t width,
                    const float* centres, const float* centre_norms, float* reduced, double* cost);
 
+// Append bounds term + product below `limit`, and the numbers of their points from `first` on, to lists that hold `held` of
+// `room`. Goes on while there is room for kOffered more, and returns how many of `count` it has seen.
+inline constexpr int64_t kOffered = 32;
+int64_t take_below(const float* products, const float* terms, int64_t count, int32_t first, float limit, float* bounds,
+                   int32_t* points, int64_t room, int32_t* held);
+
+// The same for kTogether queries and a panel of kOffered points, whose rows of `width` numbers are stored by coordinate: bounds
+// term + ⟨query, point⟩ of query t in values[t], and whether any of them is below limits[t].
+inline constexpr int64_t kTogether = 4;
+void panel_bounds(const float* const* queries, int64_t width, const float* panel, const float* terms, const float* limits,
+                  float (*values)[kOffered], bool* below);
+void append_below(const float* values, int64_t count, int32_t first, float limit, float* bounds, int32_t* points,
+                  int32_t* held);
+
+// ‖x - y‖² in float64, or any number above `enough` once it is known to be above.
+double squared_distance(const float* x, const float* y, int64_t width, double enough);
+double squared_distance(const double* x, const double* y, int64_t width, double enough);
+
 // Is every value exactly 1?
 bool all_ones(const float* values, int64_t count);
 bool all_ones(const double* values, int64_t count);

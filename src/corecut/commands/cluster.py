@@ -6,23 +6,26 @@ import ast
 import sys
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
-from corecut._files import is_same
+from corecut._files import check_target, is_same, show_size
 from corecut._progress import Stages
 from corecut._typing import FloatArray, IntArray
 from corecut.commands.options import GraphPath, Jobs, Reading, Seed, reading, shared
 from corecut.commands.screen import Listing, Screen, screen
 from corecut.commands.words import OPTION_OF, SETTABLE, in_options
 from corecut.labels import check_labels_path, write_labels
+from corecut.metrics import Balance
 
 # Parameters that have an option of their own, and its default.
 _DEFAULTS: dict[str, Any] = {
     "coreset_size": "auto",
+    "effort": 1.0,
     "balance": "auto",
     "min_cluster_size": None,
     "max_cluster_size": None,
@@ -98,11 +101,17 @@ def cluster(
             "--output", "-o", help="Labels file: .parquet, .csv, .tsv (also .gz, .zst, .bz2) or .npy; - for TSV on stdout."
         ),
     ] = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="MODEL", help="Also keep the model in this file, for `corecut predict`.")
+    ] = None,
     seed: Seed = 0,
     coreset_size: Annotated[
         str,
         typer.Option(callback=lambda text: coreset_size_option(str(text)), help="Coreset nodes: a count, a fraction, or auto."),
     ] = "auto",
+    effort: Annotated[
+        float, typer.Option(help="Time to spend on a lower cut: 2 for about twice as much as usual, 0.25 for a quarter.")
+    ] = 1.0,
     balance: Annotated[
         str,
         typer.Option(
@@ -146,17 +155,13 @@ def cluster(
         if is_same(output, graph):
             raise typer.BadParameter(f"{output} is the graph that is read; give the labels another name", param_hint="--output")
         check_labels_path(output)
-    if imbalance is not None:
-        if max_size is not None:
-            raise typer.BadParameter(
-                "--imbalance and --max-size say the same thing; give one of them", param_hint="--imbalance"
-            )
-        max_size = 1.0 + imbalance  # type: ignore[assignment]
+    check_model_path(save, graph, output)
     parameters: dict[str, Any] = {
         "coreset_size": coreset_size,
+        "effort": effort,
         "balance": balance,
         "min_cluster_size": min_size,
-        "max_cluster_size": max_size,
+        "max_cluster_size": largest_size(max_size, imbalance),
         "random_state": seed,
         "n_jobs": jobs,
     }
@@ -169,15 +174,18 @@ def cluster(
     except (ValueError, TypeError) as error:
         raise typer.BadParameter(in_options(str(error))) from None
     clock = Stages()
-    written = False
+    written: list[str] = []
 
     def kept() -> str:
-        return f"the labels are in {output}" if written else "no labels were written: there are none before the end"
+        return " and ".join(written) or "no labels were written: there are none before the end"
 
     with screen.keeping(kept), ExitStack() as stack:
         with clock("read"):
             loaded, report = stack.enter_context(reading.load(graph, screen, jobs))
         model.fit(loaded)
+        if save is not None:
+            model.save(save)
+            written.append(f"the model is in {save}")
         if to_stdout:
             ids = range(loaded.n_nodes) if loaded.node_ids is None else loaded.node_ids.tolist()
             sys.stdout.writelines(f"{node}\t{label}\n" for node, label in zip(ids, model.labels_.tolist(), strict=True))
@@ -185,7 +193,7 @@ def cluster(
         if output is not None:
             with clock("write"), screen.waiting("write", _WRITING * loaded.n_nodes):
                 write_labels(output, model.labels_, loaded.node_ids)
-            written = True
+            written.append(f"the labels are in {output}")
         with clock("metrics"), screen.waiting("metrics", _MEASURING * loaded.n_entries):
             cuts = model.conductances_
     before = {"read": clock.timings.pop("read")}
@@ -195,11 +203,28 @@ def cluster(
     rows += summary_rows(model, times, sizes, cuts)
     if output is not None:
         rows.append(("labels", str(output)))
+    rows += [("model", f"{save} ({show_size(save.stat().st_size)})")] if save else []
     data = {"nodes": model.labels_.size, "edges": report.edges, **summary_data(model, times, sizes, cuts)}
-    data["labels"] = None if output is None else str(output)
+    data |= {"model": None if save is None else str(save), "labels": None if output is None else str(output)}
     screen.show("corecut cluster", rows, data, cluster_listings(sizes, cuts))
-    if output is None:
+    if output is None and save is None:
         screen.say("the labels were not saved; add -o labels.parquet (or .csv, .tsv, .npy) to keep them")
+
+
+def largest_size(max_size: Any, imbalance: float | None) -> Any:
+    """Return the bound that one of two options gives."""
+    if imbalance is not None and max_size is not None:
+        raise typer.BadParameter("--imbalance and --max-size say the same thing; give one of them", param_hint="--imbalance")
+    return max_size if imbalance is None else 1.0 + imbalance
+
+
+def check_model_path(save: Path | None, graph: Path, labels: Path | None) -> None:
+    """Refuse a name that the model cannot have, before any work is done."""
+    if save is None:
+        return
+    if is_same(save, graph) or (labels is not None and is_same(save, labels)):
+        raise typer.BadParameter(f"{save} is the graph, or the labels; give the model another name", param_hint="--save")
+    check_target(save)
 
 
 def estimator_parameters(settings: list[str], typed: Collection[str] = ()) -> dict[str, Any]:
@@ -232,7 +257,7 @@ def _why_not(name: str, known: Sequence[str]) -> str:
     """Say why a name cannot be set."""
     if name in OPTION_OF:
         return f"{name} is said by {OPTION_OF[name]}"
-    if name in ("affinity", "n_neighbors", "gamma", "check"):
+    if name in ("affinity", "n_neighbors", "neighbors", "gamma", "check"):
         return f"{name} is for points and matrices in Python; GRAPH is a graph, which is checked when it is read"
     return f"expected NAME=VALUE with NAME one of {', '.join(sorted(known))}"
 
@@ -250,7 +275,7 @@ def summary_rows(
     order = np.sort(sizes)[::-1]
     settings = ", ".join(f"{name} {_short(value)}" for name, value in chosen_settings(model).items())
     some = ", ".join(f"{size:,}" for size in order[:3]) + (f" ... {order[-1]:,}" if order.size > 3 else "")
-    rows = [("settings", settings), ("clusters", f"{sizes.size:,}: {some} nodes")]
+    rows = [("settings", settings), ("clusters", f"{sizes.size:,}: {some} nodes"), ("sizes", str(Balance.of(sizes)))]
     rows.append(("normalised cut", f"{cuts.mean():.4f} (mean conductance; best {cuts.min():.4f}, worst {cuts.max():.4f})"))
     rows += [(f"  {name}", f"{seconds:,.3f} s") for name, seconds in times.items()]
     rows.append(("total", f"{sum(times.values()):,.3f} s"))
@@ -285,6 +310,7 @@ def summary_data(
         "normalized_cut": float(cuts.mean()),
         "conductances": cuts,
         "sizes": sizes,
+        "balance": asdict(Balance.of(sizes)),
         "seconds": times,
     }
 

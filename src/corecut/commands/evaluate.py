@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +14,7 @@ from corecut.commands.options import GraphPath, Jobs, Reading, reading, shared
 from corecut.commands.screen import Screen, screen
 from corecut.graph import Graph
 from corecut.labels import LabelColumnError, align_labels, read_labels
-from corecut.metrics import conductance, modularity
+from corecut.metrics import Balance, conductance, modularity
 
 # A labels file's name, its ids (None when it has none) and its labels.
 _Labels = tuple[Path, AnyArray | None, IntArray]
@@ -69,10 +70,11 @@ def _measured(
         "modularity": modularity(graph, partition, n_jobs=jobs),
         "conductances": cuts,
         "sizes": sizes,
+        "balance": asdict(Balance.of(sizes)),
     }
     rows = [
         ("graph", f"{graph.n_nodes:,} nodes, {edges:,} edges"),
-        ("clusters", f"{sizes.size:,}, of {sizes.min():,} to {sizes.max():,} nodes"),
+        ("clusters", f"{sizes.size:,}, of {Balance.of(sizes)}"),
         ("normalised cut", f"{cuts.mean():.4f} (mean conductance; best {cuts.min():.4f}, worst {cuts.max():.4f})"),
         ("modularity", f"{data['modularity']:.4f}"),
     ]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from shutil import get_terminal_size
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,7 +38,7 @@ class Listing:
     title
         What it is about.
     columns
-        Heads of its columns; all but the first are numbers and end on one line.
+        Heads of its columns, which are numbers.
     rows
         Its cells.
     """
@@ -81,22 +83,19 @@ class Screen:
             return
         if self.quiet:
             return
-        from rich.console import Console
-        from rich.table import Table
-
-        table = Table(title=title, show_header=False, title_justify="left")
-        for name, value in rows:
-            table.add_row(name, value)
+        typer.echo(title)
+        left = 4 + max(len(name) for name, _ in rows)
         # A pipe has no width: long values must not be folded there.
-        console = Console(width=None if sys.stdout.isatty() else 120)
-        console.print(table, markup=False, highlight=False)
+        room = max(get_terminal_size().columns - left, 20) if sys.stdout.isatty() else sys.maxsize
+        for name, value in rows:
+            for i, line in enumerate(textwrap.wrap(value, room) or [""]):
+                typer.echo(f"  {'' if i else name}".ljust(left) + line)
         for listing in listings:
-            table = Table(title=listing.title, title_justify="left")
-            for column in listing.columns:
-                table.add_column(column, justify="left" if column == listing.columns[0] else "right")
-            for row in listing.rows:
-                table.add_row(*row)
-            console.print(table, markup=False, highlight=False)
+            typer.echo(f"\n{listing.title}")
+            lines = [listing.columns, *listing.rows]
+            widths = [max(len(line[i]) for line in lines) for i in range(len(listing.columns))]
+            for line in lines:
+                typer.echo("  " + "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
 
     @contextmanager
     def progress(self) -> Iterator[Progress | None]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 OPTION_OF: Mapping[str, str] = {
     "n_clusters": "-k",
     "coreset_size": "--coreset-size",
+    "effort": "--effort",
     "balance": "--balance",
     "min_cluster_size": "--min-size",
     "max_cluster_size": "--max-size",

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 
 from corecut._typing import AnyArray
 from corecut.baselines import CoresetKernelKMeans
-from corecut.estimators import CoresetSpectralClustering
+from corecut.scikit_learn import CoresetSpectralClustering
 from corecut.spectral import EigenSolver
 
 # The published method as its authors run it: sensitivities over the seeds' weight, twice as many D² draws as clusters, row sums

@@ -1,0 +1,133 @@
+"""`corecut predict`: the clusters of new nodes or points, by a model that was saved."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any
+
+import numpy as np
+import scipy.sparse as sp
+import typer
+
+from corecut._files import GraphFileError, ending_of, is_same
+from corecut._typing import AnyArray
+from corecut.commands.options import Jobs, Reading, reading, shared
+from corecut.commands.screen import Screen, screen
+from corecut.graph import Graph
+from corecut.labels import check_labels_path, write_labels
+from corecut.node_ids import numbers_of
+from corecut.readers.npz import ArchivedMatrix, read_npz
+from corecut.readers.points import read_points
+
+
+@shared(reading=reading, screen=screen)
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="File that `corecut cluster --save` or `model.save` wrote.")],
+    new: Annotated[
+        Path,
+        typer.Argument(
+            metavar="NEW",
+            help="A graph's file with the edges between new nodes and nodes that were clustered, by their names; or a row of "
+            "similarities to all clustered nodes for every new one (.npy, or .npz of scipy). For a model of points a row for "
+            "every point: .npy, .csv, .tsv or .parquet.",
+        ),
+    ],
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Labels file: .parquet, .csv, .tsv (also .gz, .zst, .bz2) or .npy; - for TSV on stdout."
+        ),
+    ] = None,
+    jobs: Jobs = None,
+    reading: Reading,
+    screen: Screen,
+) -> None:
+    """Give new nodes or points the clusters that they join, by a saved model.
+
+    Example: corecut predict friends.model newcomers.txt -o labels.csv
+    """
+    from corecut.models import load
+
+    to_stdout = output is not None and str(output) == "-"
+    if to_stdout and screen.as_json:
+        raise typer.BadParameter("-o - and --json both print to stdout; give -o a file name", param_hint="--json")
+    if output is not None and not to_stdout:
+        if is_same(output, new) or is_same(output, model):
+            raise typer.BadParameter(f"{output} is a file that is read; give the labels another name", param_hint="--output")
+        check_labels_path(output)
+    begin = perf_counter()
+    fitted = load(model)
+    fitted.set_params(n_jobs=jobs)
+    X, names = _rows(fitted, new, reading, screen, jobs)
+    read = perf_counter() - begin
+    labels, confidence = fitted.predict(X, return_confidence=True)
+    if to_stdout:
+        ids = range(labels.size) if names is None else names.tolist()
+        sys.stdout.writelines(f"{node}\t{label}\n" for node, label in zip(ids, labels.tolist(), strict=True))
+        return
+    if output is not None:
+        write_labels(output, labels, names)
+    sizes = np.bincount(labels, minlength=fitted.conductances_.size)
+    seconds = perf_counter() - begin
+    unsure = int(np.count_nonzero(confidence < 0.1))
+    rows = [
+        ("model", f"{type(fitted).__name__}, {fitted.labels_.size:,} fitted, {sizes.size:,} clusters"),
+        ("new", f"{labels.size:,} in {np.count_nonzero(sizes):,} clusters"),
+        ("confidence", f"{confidence.mean() if confidence.size else 0:.3f} on average; {unsure:,} below 0.1"),
+        ("total", f"{seconds:,.3f} s, of which reading {read:,.3f} s"),
+    ]
+    if output is not None:
+        rows.append(("labels", str(output)))
+    data = {
+        "fitted": fitted.labels_.size,
+        "new": labels.size,
+        "sizes": sizes,
+        "confidence": float(confidence.mean()) if confidence.size else 0.0,
+        "unsure": unsure,
+        "seconds": {"read": read, "total": seconds},
+        "labels": None if output is None else str(output),
+    }
+    screen.show("corecut predict", rows, data)
+    if output is None:
+        screen.say("the labels were not saved; add -o labels.parquet (or .csv, .tsv, .npy) to keep them")
+
+
+def _rows(fitted: Any, new: Path, reading: Reading, screen: Screen, jobs: int | None) -> tuple[Any, AnyArray | None]:
+    """Return what `predict` takes, and the names of its rows; None where they are numbered."""
+    if ending_of(new) == ".npz":
+        content = read_npz(new)
+        if isinstance(content, ArchivedMatrix) and content.matrix.shape[1] == fitted.n_features_in_:
+            return content.matrix, content.node_ids
+    if fitted.affinity_ != "precomputed" or ending_of(new) == ".npy":
+        points = read_points(new)
+        return points.values, points.names
+    with reading.load(new, screen, jobs) as (graph, _):
+        return _new_nodes(graph, fitted.node_ids_, fitted.labels_.size, new, screen)
+
+
+def _new_nodes(graph: Graph, known: AnyArray | None, n_known: int, file: Path, screen: Screen) -> tuple[sp.csr_array, AnyArray]:
+    """Return the rows of the nodes that were not fitted, with the fitted nodes as columns, and their names."""
+    ids = np.arange(graph.n_nodes) if graph.node_ids is None else graph.node_ids
+    number = numbers_of(ids, known, n_known)
+    if not (number >= 0).any():
+        first = 0 if known is None else known[0]
+        raise GraphFileError(
+            f"{file} names no node of the model: its first is {ids[0]!s}, the model's first is {first!s}; "
+            "give the edges of new nodes to nodes that were clustered"
+        )
+    new = np.flatnonzero(number < 0)
+    if new.size == 0:
+        raise GraphFileError(f"{file} has no new node: all {ids.size:,} were clustered, and have their labels")
+    lengths = np.diff(graph.indptr)[new]
+    row = np.repeat(np.arange(new.size), lengths)
+    entry = np.arange(row.size) - np.repeat(np.cumsum(lengths) - lengths, lengths) + np.repeat(graph.indptr[new], lengths)
+    column = number[graph.indices[entry]]
+    kept = column >= 0
+    if not kept.all():
+        screen.say(f"edges between new nodes are left out: {np.count_nonzero(~kept & (graph.indices[entry] >= new[row])):,}")
+    weight = np.ones(entry.size) if graph.weights is None else graph.weights[entry]
+    rows = sp.csr_array((weight[kept], (row[kept], column[kept])), shape=(new.size, n_known))
+    return rows, ids[new]

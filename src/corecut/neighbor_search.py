@@ -1,0 +1,483 @@
+"""The points nearest to a point by Euclidean distance: exactly, or nearly so and faster.
+
+A map that never lengthens a distance is laid over the points: z(x) = (Vᵀ(x - c), ‖(I - VVᵀ)(x - c)‖) for a few directions V in
+which the points vary most and a centre c. In so few dimensions a matrix product gives lower bounds of all distances,
+
+    ‖x - y‖² ≥ ‖z(x) - z(y)‖² = ‖z(x)‖² + ‖z(y)‖² - 2⟨z(x), z(y)⟩,
+
+from which every query keeps a short list of the smallest. Distances are computed in the order of that list, in float64, until
+a bound is above the k-th distance found. Products are in float32; their squared norms are lowered by as much as rounding may
+have added, so that bounds are bounds.
+
+    "exact"         every point is offered to every query. A query whose list has ended too early is asked again with a longer
+                    one. The result is that of comparing all pairs, of equal distances the lowest number first.
+    "trees"         in few dimensions a k-d tree proposes the points; the result is the same.
+    "approximate"   points are gathered in cells, and a query meets the cells with the nearest centres, so many that a sample of
+                    queries with known neighbours finds 99.5 % of them; the recall of another sample is reported.
+
+Blocks of queries run side by side and do not know of each other: nothing depends on the number of threads. What is random
+begins with the same seed every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corecut import _core
+from corecut._typing import AnyArray, BoolArray, FloatArray
+from corecut.point_screens import Rows, Screen, ScreenMap, bounds_met, panels_of
+from corecut.spectral.blas import ROWS, each_block, single_threaded_blas
+from corecut.spectral.rounding import kmeans
+
+Progress = Callable[[float], None]
+Numbers = NDArray[np.int32]
+_Result = TypeVar("_Result")
+
+# Queries and points of one product, and queries of one task among the cells.
+_QUERIES, _POINTS, _AMONG_CELLS = 512, 4096, 4096
+# Up to so many features points are compared as they are; beyond, the numbers of directions to choose from.
+_FEW_FEATURES, _WIDTHS = 64, (24, 32, 48, 64, 96, 128, 192)
+# In up to so many features a tree is faster than products, from so many points on.
+TREE_FEATURES, _TREE_POINTS = 8, 2_000
+# Up to so many points an exact search is a matter of a minute or less on two cores.
+EXACT_POINTS = 100_000
+# Queries that a plan is made with.
+_TRIED = 256
+# What looking at a bound costs, taking it up, one feature of a distance and the rest of it, in multiplications of a product
+# (measured).
+_LOOK, _TAKE, _FEATURE, _DISTANCE = 6.0, 1400.0, 20.0, 1000.0
+# Below so many multiplications a plan costs more than it saves.
+_PLANNED = 4e9
+# Points in a cell, most cells, sample points for each centre; the share of all points that cells are thought to spare a query
+# from when a plan is made; and the recall aimed at.
+_IN_CELL, _MOST_CELLS, _PER_CENTRE, _SHARE, _AIM = 200, 16_384, 40, 0.05, 0.995
+# Points that are asked for together, a whole number of panels.
+_GROUP = 256
+# Points on the longest list of a plan.
+_LONGEST = 4096
+
+
+@dataclass(frozen=True)
+class Neighbors:
+    """The nearest points of every query.
+
+    Attributes
+    ----------
+    indices : array of shape (queries, k)
+        Their numbers, nearest first; of equal distances the lowest number first.
+    distances : array of shape (queries, k)
+        Their Euclidean distances.
+    method
+        How they were found: "exact", "trees" or "approximate".
+    recall
+        Share of the true neighbours that were found: 1 for exact methods, measured on a sample of the queries otherwise.
+    """
+
+    indices: Numbers
+    distances: FloatArray
+    method: Literal["exact", "trees", "approximate"]
+    recall: float
+
+
+def nearest_points(
+    points: AnyArray,
+    queries: AnyArray | None,
+    n_neighbors: int,
+    *,
+    approximate: bool = False,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> Neighbors:
+    """Return the nearest points of every query.
+
+    Parameters
+    ----------
+    points, queries : arrays of shape (n, features) and (q, features)
+        Finite, float32 or float64. Without queries the points are asked for each other, none for itself.
+    n_neighbors
+        Number of points to find, at most n, or n - 1 without queries.
+    approximate
+        Look among the nearest cells only. Needs points that are asked for each other.
+    threads
+        Number of threads.
+    progress
+        Called with the share of the work that is done.
+
+    Notes
+    -----
+    Exact: O(q·n·w) for w directions, at most the number of features, and O(q) distances of full length; memory O(n·w).
+    """
+    points = np.ascontiguousarray(_narrow(points))
+    if queries is not None:
+        queries = np.ascontiguousarray(_narrow(queries))
+        kind = np.result_type(points, queries)
+        points, queries = points.astype(kind, copy=False), queries.astype(kind, copy=False)
+    largest = _largest(points, queries)
+    if not 1e-100 < largest < 1e100 and largest > 0:
+        # Squares would not be numbers any more. A power of two changes no digit.
+        exponent = int(np.frexp(largest)[1])
+        points = np.ldexp(points, -exponent)
+        queries = None if queries is None else np.ldexp(queries, -exponent)
+        found = nearest_points(points, queries, n_neighbors, approximate=approximate, threads=threads, progress=progress)
+        return replace(found, distances=np.ldexp(found.distances, exponent))
+    with single_threaded_blas():
+        if not approximate and points.shape[1] <= TREE_FEATURES and len(points) >= _TREE_POINTS:
+            return _from_trees(points, queries, n_neighbors, threads)
+        search = _Search(points, queries, n_neighbors, threads, progress)
+        return search.approximate() if approximate else search.exact()
+
+
+class _Lists:
+    """Short lists of a block of queries; see `_kernels/neighbor_search.hpp`."""
+
+    def __init__(self, n_queries: int, keep: int, limits: Rows | None = None) -> None:
+        self.bounds = np.empty((n_queries, 2 * keep), np.float32)
+        self.points = np.empty((n_queries, 2 * keep), np.int32)
+        self.counts = np.zeros(n_queries, np.int32)
+        self.limits = np.full(n_queries, np.inf, np.float32) if limits is None else limits
+
+    @property
+    def arrays(self) -> tuple[Rows, Numbers, Numbers, Rows]:
+        return self.bounds, self.points, self.counts, self.limits
+
+
+class _Search:
+    """One search: the points, the queries, and both under the map."""
+
+    def __init__(
+        self, points: AnyArray, queries: AnyArray | None, n_neighbors: int, threads: int, progress: Progress | None = None
+    ) -> None:
+        self.points, self.k, self.threads = points, n_neighbors, threads
+        self.queries = points if queries is None else queries
+        self.own = np.arange(len(points), dtype=np.int32) if queries is None else None
+        self.progress = progress
+        self.keep = max(2 * n_neighbors, _core.SHORTEST_LIST)
+        n, d = points.shape
+        planned = d > _FEW_FEATURES and float(n) * len(self.queries) * d > _PLANNED
+        self.map = ScreenMap.of(points, _largest(points, queries), width=_WIDTHS[-1] if planned else None)
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        self.screen = self.map.screen(self.points, self.threads)
+        self.asked = self.screen if self.queries is self.points else self.map.screen(self.queries, self.threads)
+
+    def exact(self) -> Neighbors:
+        """Return the neighbours of every query."""
+        if self.map.directions is not None:
+            self._plan(*self._sample(0), share=1.0)
+        if self.own is not None and self.screen.rows.shape[1] <= _FEW_FEATURES and len(self.points) > 2 * _GROUP:
+            indices, squares = self._by_groups()
+        else:
+            indices, squares = self._certain(np.arange(len(self.queries)), self.progress)
+        return Neighbors(indices, np.sqrt(squares), "exact", 1.0)
+
+    def _by_groups(self) -> tuple[Numbers, FloatArray]:
+        """Return the neighbours of all points, and squared distances, asking groups of points that are near each other.
+
+        Such a group has most of its neighbours among itself. Their distances are bounds of the true ones from above, beyond
+        which most bounds of other points lie, and most groups altogether: ‖x - y‖ ≥ ‖z(x) - c‖ - r for every point y of a group
+        around c with radius r.
+        """
+        order = _grouped(self.screen.rows)
+        screen = self.screen.taken(order)
+        panels, terms = panels_of(screen)
+        n, each = len(order), _GROUP // _core.SHORTEST_LIST
+        begins = np.arange(0, n, _GROUP)
+        sizes = np.minimum(_GROUP, n - begins)
+        centres = np.add.reduceat(screen.rows.astype(np.float64), begins, axis=0) / sizes[:, None]
+        group_of = np.repeat(np.arange(len(begins)), sizes)
+        radii = np.maximum.reduceat(np.linalg.norm(screen.rows - centres[group_of], axis=1), begins)
+        spread = float(np.linalg.norm(screen.rows, axis=1).max())
+
+        def task(group: int) -> tuple[Numbers, FloatArray, BoolArray]:
+            part = slice(int(begins[group]), int(begins[group] + sizes[group]))
+            which = order[part]
+            rows = np.float32(-2.0) * screen.rows[part]
+            first = slice(group * each, (group + 1) * each)
+            lists = _Lists(len(which), self.keep)
+            _core.offer_panels(rows, panels[first], terms[first], group * each, *lists.arrays)
+            _, squares, _ = self._choose(lists, which, order)
+            lists = _Lists(len(which), self.keep, self._limits(squares[:, -1], which))
+            reach = np.sqrt(squares[:, -1:]) / self.map.unit + radii + 1e-5 * spread
+            near = np.any(np.linalg.norm(screen.rows[part, None] - centres, axis=2) <= reach, axis=0)
+            for begin, end in _runs(near):
+                some = slice(begin * each, end * each)
+                _core.offer_panels(rows, panels[some], terms[some], begin * each, *lists.arrays)
+            return self._choose(lists, which, order)
+
+        indices, squares = np.empty((n, self.k), np.int32), np.empty((n, self.k))
+        again = []
+        for group, (numbers, distances, certain) in _side_by_side(task, list(range(len(begins))), self.threads, self.progress):
+            which = order[begins[group] : begins[group] + sizes[group]]
+            indices[which], squares[which] = numbers, distances
+            again.append(which[~certain])
+        due = np.concatenate(again)
+        if due.size:
+            indices[due], squares[due] = self._certain(due)
+        return indices, squares
+
+    def _limits(self, squares: FloatArray, which: Any) -> Rows:
+        """Return limits that turn away what is beyond distances found so far: those are not below the true ones."""
+        limits = (squares / self.map.unit**2 - self.asked.norms[which]).astype(np.float32)
+        above: Rows = np.nextafter(np.nextafter(limits, np.float32(np.inf)), np.float32(np.inf))
+        return above
+
+    def approximate(self) -> Neighbors:
+        """Return the neighbours of every query among the points of the cells that are nearest to it."""
+        which, known, squares = self._sample(0)
+        if self.map.directions is not None:
+            self._plan(which, known, squares, share=_SHARE)
+        cells = _Cells.of(self.screen, self.threads)
+        probes = cells.probes(self.asked.taken(which), known)
+        if 2 * probes > len(cells.centres):
+            return self.exact()
+        tested, _, truth = self._sample(1)
+        order = np.argsort(cells.cell_of, kind="stable").astype(np.int32)
+        screen, starts = self.screen.taken(order), np.searchsorted(cells.cell_of[order], np.arange(len(cells.centres) + 1))
+        terms = screen.norms.astype(np.float32)
+
+        def task(queries: Numbers) -> tuple[Numbers, FloatArray, BoolArray]:
+            asked = self.asked.taken(queries)
+            lists = _Lists(len(queries), self.keep)
+            for cell, asking in cells.visits(asked, probes):
+                part = slice(starts[cell], starts[cell + 1])
+                products: Any = (np.float32(-2.0) * asked.rows[asking]) @ screen.rows[part].T
+                _core.offer_points(products, terms[part], int(starts[cell]), asking, *lists.arrays)
+            return self._choose(lists, queries, order)
+
+        indices = np.empty((len(order), self.k), np.int32)
+        found = np.empty((len(order), self.k))
+        # In the order of their cells, so that the queries of a task meet the same cells.
+        blocks = [order[begin : begin + _AMONG_CELLS] for begin in range(0, len(order), _AMONG_CELLS)]
+        for block, (numbers, distances, _) in _side_by_side(task, blocks, self.threads, self.progress):
+            indices[block], found[block] = numbers, distances
+        # By distance: of equally far points any one will do.
+        recall = float(np.mean(found[tested] <= truth[:, -1:]))
+        return Neighbors(indices, np.sqrt(found), "approximate", recall)
+
+    def _certain(self, which: Any, progress: Progress | None = None) -> tuple[Numbers, FloatArray]:
+        """Return the neighbours of some queries, and squared distances; lists grow until they have surely held them all."""
+        indices = np.empty((len(which), self.k), np.int32)
+        squares = np.empty((len(which), self.k))
+        limits = np.full(len(which), np.inf, np.float32)
+        terms = self.screen.norms.astype(np.float32)
+        panels = panels_of(self.screen) if self.screen.rows.shape[1] <= _FEW_FEATURES else None
+        due, keep = np.arange(len(which)), self.keep
+
+        def task(block: Any) -> tuple[Numbers, FloatArray, BoolArray]:
+            rows = np.float32(-2.0) * self.asked.rows[which[block]]
+            lists = _Lists(len(block), keep, limits[block])
+            if panels is not None:
+                _core.offer_panels(rows, panels[0], panels[1], 0, *lists.arrays)
+                return self._choose(lists, which[block], None)
+            products = np.empty((len(block), min(_POINTS, len(terms))), np.float32)
+            for begin in range(0, len(terms), _POINTS):
+                part = slice(begin, begin + _POINTS)
+                if begin + _POINTS > len(terms) and begin:
+                    products = np.empty((len(block), len(terms) - begin), np.float32)
+                np.matmul(rows, self.screen.rows[part].T, out=products)
+                _core.offer_points(products, terms[part], begin, None, *lists.arrays)
+            return self._choose(lists, which[block], None)
+
+        while due.size:
+            again = []
+            blocks = [due[begin : begin + _QUERIES] for begin in range(0, due.size, _QUERIES)]
+            for block, (numbers, distances, certain) in _side_by_side(task, blocks, self.threads, progress):
+                indices[block], squares[block] = numbers, distances
+                again.append(block[~certain])
+            due = np.concatenate(again)
+            limits[due] = self._limits(squares[due, -1], which[due])
+            keep = min(4 * keep, max(len(terms), _core.SHORTEST_LIST))
+        return indices, squares
+
+    def _choose(self, lists: _Lists, which: Any, rows: Numbers | None) -> tuple[Numbers, FloatArray, BoolArray]:
+        """Return the nearest points of the short lists, their squared distances, and whether there can be no others."""
+        found = np.empty((len(which), self.k), np.int32)
+        squares = np.empty((len(which), self.k))
+        certain = np.empty(len(which), np.uint8)
+        own = None if self.own is None else self.own[which]
+        terms, unit = self.asked.norms[which], self.map.unit**2
+        _core.choose_nearest(self.points, self.queries[which], rows, *lists.arrays, terms, unit, own, found, squares, certain)
+        return found, squares, certain.astype(bool)
+
+    def _sample(self, seed: int) -> tuple[Any, Numbers, FloatArray]:
+        """Return some queries with their true neighbours and the squared distances of these."""
+        count = min(_TRIED, len(self.queries))
+        which = np.random.default_rng(seed).choice(len(self.queries), count, replace=False)
+        return which, *self._certain(which)
+
+    def _plan(self, which: Any, known: Numbers, squares: FloatArray, *, share: float) -> None:
+        """Choose the number of directions that makes a search cheapest, and the length of the lists.
+
+        A query's list must hold all points whose bounds are not above the distance of its last neighbour; they are counted for
+        a sample. A query meets a `share` of all points.
+        """
+        n, d = self.points.shape
+        distance = d * _FEATURE + _DISTANCE
+        last = squares[:, -1] / self.map.unit**2
+        best, best_cost, length = 0, share * n * (d + _LOOK) + self.k * distance, 0.0
+        for width in [w for w in _WIDTHS if w < self.screen.rows.shape[1]]:
+            counts = bounds_met(self.screen.narrowed(width), self.asked.taken(which).narrowed(width), last)
+            longest = max(1.25 * float(np.quantile(counts, 0.9)), self.keep)
+            taken = longest * (1.0 + np.log(max(share * n / longest, 1.0)))
+            cost = share * n * (width + _LOOK) + taken * _TAKE + float(counts.mean()) * distance
+            if cost < best_cost:
+                best, best_cost, length = width, cost, longest
+        if best == 0:
+            self.map = replace(self.map, directions=None)
+            self._lay_out()
+            return
+        same = self.asked is self.screen
+        self.screen = self.screen.narrowed(best)
+        self.asked = self.screen if same else self.asked.narrowed(best)
+        self.keep = int(min(length, _LONGEST))
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Points gathered around centres.
+
+    Attributes
+    ----------
+    centres : array of shape (cells, w)
+        Means of sample points, by k-means.
+    half_norms : array of shape (cells,)
+        Half of the centres' squared lengths.
+    cell_of : array of shape (n,)
+        Nearest centre of every point.
+    """
+
+    centres: Rows
+    half_norms: Rows
+    cell_of: Numbers
+
+    @classmethod
+    def of(cls, screen: Screen, threads: int) -> _Cells:
+        n = len(screen.rows)
+        count = min(max(1, n // _IN_CELL), _MOST_CELLS)
+        generator = np.random.default_rng(2)
+        sample = screen.rows[generator.choice(n, min(n, _PER_CENTRE * count), replace=False)]
+        weights = np.ones(len(sample))
+        labels = kmeans(sample, count, weights, generator, max_iter=5, threads=threads)  # type: ignore[arg-type]
+        order = np.argsort(labels, kind="stable")
+        _, firsts, sizes = np.unique(labels[order], return_index=True, return_counts=True)
+        sums = np.add.reduceat(sample[order], firsts, axis=0)
+        centres: Rows = np.ascontiguousarray(sums / sizes[:, None].astype(np.float32))
+        cells = cls(centres, np.float32(0.5) * np.einsum("ij,ij->i", centres, centres), np.empty(n, np.int32))
+
+        def block(begin: int) -> None:
+            part = slice(begin, begin + ROWS)
+            cells.cell_of[part] = np.argmax(cells._nearness(screen.rows[part]), axis=1)
+
+        each_block(block, n, threads)
+        return cells
+
+    def _nearness(self, rows: Rows) -> Rows:
+        nearness: Rows = rows @ self.centres.T - self.half_norms
+        return nearness
+
+    def probes(self, asked: Screen, known: Numbers) -> int:
+        """Return how many cells queries must meet to find the aimed share of their known neighbours."""
+        ranks = np.argsort(np.argsort(-self._nearness(asked.rows), axis=1), axis=1)
+        needed = np.take_along_axis(ranks, self.cell_of[known].astype(np.intp), axis=1)
+        return int(np.quantile(needed, _AIM, method="higher")) + 1
+
+    def visits(self, asked: Screen, probes: int) -> Iterator[tuple[int, Numbers]]:
+        """Yield the cells that some of the queries meet, and the queries that do."""
+        nearest = np.argpartition(-self._nearness(asked.rows), probes - 1, axis=1)[:, :probes].ravel()
+        order = np.argsort(nearest, kind="stable")
+        cells, firsts = np.unique(nearest[order], return_index=True)
+        for cell, asking in zip(cells.tolist(), np.split((order // probes).astype(np.int32), firsts[1:]), strict=True):
+            yield cell, np.ascontiguousarray(asking)
+
+
+def _narrow(points: AnyArray) -> AnyArray:
+    """Return points as float32 where that loses nothing, as with pixels and counts: half the memory to go through."""
+    if points.dtype == np.float64:
+        with np.errstate(over="ignore", under="ignore"):
+            short = points.astype(np.float32)
+        if np.array_equal(short, points):
+            return short
+    return points
+
+
+def _largest(points: AnyArray, queries: AnyArray | None) -> float:
+    extremes = [bound for rows in (points, queries) if rows is not None and rows.size for bound in (rows.max(), -rows.min())]
+    return max(float(bound) for bound in extremes)
+
+
+def _grouped(rows: Rows) -> Numbers:
+    """Return an order of the rows in which every `_GROUP` of them are near each other: halved where they vary most."""
+    done, parts = [], [np.arange(len(rows), dtype=np.int32)]
+    while parts:
+        part = parts.pop()
+        if part.size <= _GROUP:
+            done.append(part)
+            continue
+        half = -(-part.size // (2 * _GROUP)) * _GROUP
+        along = rows[part, np.argmax(rows[part].var(axis=0))]
+        order = np.argsort(along, kind="stable")
+        # The second half lies below on the pile: the first one is done first.
+        parts += [part[order[half:]], part[order[:half]]]
+    return np.concatenate(done)
+
+
+def _from_trees(points: AnyArray, queries: AnyArray | None, n_neighbors: int, threads: int) -> Neighbors:
+    """Return the neighbours that a k-d tree finds; more are asked for where a tie would go on beyond the last one."""
+    from scipy.spatial import cKDTree
+
+    tree = cKDTree(points)
+    asked = points if queries is None else queries
+    indices = np.empty((len(asked), n_neighbors), np.int32)
+    squares = np.empty((len(asked), n_neighbors))
+    due, wanted = np.arange(len(asked)), n_neighbors + 2
+    while due.size and wanted <= max(_LONGEST, n_neighbors + 2):
+        again = []
+        for begin in range(0, due.size, ROWS):
+            block = due[begin : begin + ROWS]
+            far, near = tree.query(asked[block], k=min(wanted, len(points)), workers=threads)
+            difference = points[near].astype(np.float64) - asked[block, None]
+            found = np.einsum("ijk,ijk->ij", difference, difference)
+            if queries is None:
+                found[near == block[:, None]] = np.inf
+            order = np.lexsort((near, found), axis=1)[:, :n_neighbors]
+            indices[block], squares[block] = np.take_along_axis(near, order, 1), np.take_along_axis(found, order, 1)
+            if wanted < len(points):
+                again.append(block[far[:, -1] <= np.sqrt(squares[block, -1]) * (1 + 1e-9)])
+        due, wanted = np.concatenate(again) if again else due[:0], 4 * wanted
+    if due.size:
+        # Crowds of equal points: a tree does not help to order them by number.
+        search = _Search(points, asked, n_neighbors + (queries is None), threads)
+        numbers, found = search._certain(due)
+        if queries is None:
+            others = np.argsort(numbers == due[:, None], axis=1, kind="stable")[:, :n_neighbors]
+            numbers, found = np.take_along_axis(numbers, others, 1), np.take_along_axis(found, others, 1)
+        indices[due], squares[due] = numbers, found
+    return Neighbors(indices, np.sqrt(squares), "trees", 1.0)
+
+
+def _runs(chosen: BoolArray) -> list[tuple[int, int]]:
+    """Return the borders of the stretches that are chosen."""
+    edges = np.flatnonzero(np.diff(chosen, prepend=False, append=False))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+
+
+def _side_by_side(
+    task: Callable[[Any], _Result], blocks: list[Any], threads: int, progress: Progress | None
+) -> Iterator[tuple[Any, _Result]]:
+    """Yield every block with its result, in their order; what has not begun is dropped when the caller is interrupted."""
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for i, (block, result) in enumerate(zip(blocks, pool.map(task, blocks), strict=True)):
+                yield block, result
+                if progress is not None:
+                    progress((i + 1) / len(blocks))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
