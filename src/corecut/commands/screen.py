@@ -92,10 +92,10 @@ class Screen:
                 typer.echo(f"  {'' if i else name}".ljust(left) + line)
         for listing in listings:
             typer.echo(f"\n{listing.title}")
-            lines = [listing.columns, *listing.rows]
-            widths = [max(len(line[i]) for line in lines) for i in range(len(listing.columns))]
-            for line in lines:
-                typer.echo("  " + "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
+            table = [listing.columns, *listing.rows]
+            widths = [max(len(row[i]) for row in table) for i in range(len(listing.columns))]
+            for row in table:
+                typer.echo("  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
 
     @contextmanager
     def progress(self) -> Iterator[Progress | None]:
