@@ -1,4 +1,4 @@
-"""The README's tables of measurements, written from the stored results of the benchmarks.
+"""The documents' tables of measurements, written from the stored results of the benchmarks.
 
     python benchmarks/sparse.py --json benchmarks/results/sparse.json
     python benchmarks/sparse.py --knn --dense --json benchmarks/results/dense.json
@@ -7,8 +7,8 @@
     python benchmarks/zoo.py --json benchmarks/results/zoo.json
     python benchmarks/readme_tables.py
 
-A table stands between two comments of the README, which name it. `tests/test_docs.py` compares them with the results, so that
-no figure can be there that was not measured.
+A table stands between two comments, which name it: all of them in `docs/comparison.md`, some in the README.
+`tests/test_docs.py` compares them with the results, so that no figure can be there that was not measured.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
+# All tables are in the first one.
+DOCUMENTS = [ROOT / "docs" / "comparison.md", ROOT / "README.md"]
 REFINED = "METIS + plain refinement"
 POINTS = {"pendigits": "PenDigits", "har": "HAR", "letter": "Letter", "mnist": "MNIST"}
 
@@ -197,11 +199,11 @@ TABLES: dict[str, Callable[[Record], str]] = {
 def rewritten(text: str) -> str:
     """Return a document with its tables as the results have them."""
     for name, render in TABLES.items():
-        if not (RESULTS / f"{name}.json").exists():
-            continue
         begin, end = f"<!-- from benchmarks/results/{name}.json -->", f"<!-- end of {name} -->"
+        if begin not in text:
+            continue
         if text.count(begin) != 1 or text.count(end) != 1:
-            raise ValueError(f"there is no place for the table {name}: it needs the lines {begin} and {end}")
+            raise ValueError(f"there is no place for the table {name}: it needs the lines {begin} and {end} once")
         found = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
         before, _, rest = text.partition(begin)
         after = rest.partition(end)[2]
@@ -210,8 +212,8 @@ def rewritten(text: str) -> str:
 
 
 def main() -> None:
-    readme = ROOT / "README.md"
-    readme.write_text(rewritten(readme.read_text(encoding="utf-8")), encoding="utf-8")
+    for document in DOCUMENTS:
+        document.write_text(rewritten(document.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

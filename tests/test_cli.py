@@ -48,7 +48,8 @@ def test_demo_finds_the_planted_clusters(run, tmp_path):
     assert float(score[1]) > 0.95
     for stage in ("aggregation", "eigenvectors", "refinement"):
         assert stage in result.stdout
-        assert f"corecut: {stage} " in result.stderr
+    for stage in ("aggregation", "draws", "refinement"):
+        assert result.stderr.count(f"corecut: {stage} ") == 1
     picture = (tmp_path / "corecut-demo" / "clusters.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
     assert struct.unpack(">II", picture[16:24]) == (1008, 512)
@@ -406,3 +407,77 @@ def test_evaluate_says_what_minus_one_means(run, tmp_path):
     result = run("evaluate", "g.txt", "l.csv")
     assert result.exit_code == 1
     assert "no label for 1 of 3 nodes, the first is node 2; a label of -1, like all below 0, means none" in result.stderr
+
+
+# --- what a run shows ----------------------------------------------------------------------------------------------------
+
+
+def test_one_line_per_stage(run, planted):
+    lines = run("cluster", planted, "-k", 3, "-o", "a.csv", "--set", "n_init=6").stderr.splitlines()
+    stages = [line.removeprefix("corecut: ").split()[0] for line in lines[1:]]
+    assert "clusters: " in lines[0]
+    assert len(stages) == len(set(stages))
+    assert set(stages) <= {"components", "aggregation", "draws", "refinement", "metrics"}
+    assert "draws" in stages
+
+
+def test_the_table_shows_the_largest_and_the_worst_clusters(run, tmp_path):
+    arguments = ("--nodes", 3000, "-k", 14, "--mean-degree", 20, "--sizes", "powerlaw", "-o", "g.store")
+    assert run("generate", "planted", *arguments).exit_code == 0
+    result = run("cluster", "g.store", "-k", 14)
+    data = json.loads(run("cluster", "g.store", "-k", 14, "--json", "-q").stdout)
+    largest, _, worst = result.stdout.partition("the 10 largest clusters")[2].partition("the 5 worst, by conductance")
+    cells = re.compile(r"^ +(\d+) +([\d,]+) +([\d.]+) % +([\d.]+)$", re.MULTILINE)
+    sizes, cuts = np.array(data["sizes"]), np.array(data["conductances"])
+    shown = [[float(cell.replace(",", "")) for cell in row] for row in cells.findall(largest)]
+    assert [row[1] for row in shown] == sorted(sizes, reverse=True)[:10]
+    assert all(sizes[int(row[0])] == row[1] and abs(cuts[int(row[0])] - row[3]) < 1e-4 for row in shown)
+    shown = [[float(cell.replace(",", "")) for cell in row] for row in cells.findall(worst)]
+    np.testing.assert_allclose([row[3] for row in shown], np.sort(cuts)[::-1][:5], atol=1e-4)
+    few = run("cluster", "g.store", "-k", 4).stdout
+    assert "worst, by" not in few
+    assert len(cells.findall(few)) == 4
+
+
+# --- Ctrl-C --------------------------------------------------------------------------------------------------------------
+
+
+def interrupted(*_, **__):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("place", "command", "message"),
+    [
+        ("corecut.estimators.CoresetSpectralClustering.fit", ("cluster", "g.store", "-k", 3, "-o", "a.csv"), "no labels were"),
+        (
+            "corecut.clusterer.GraphClusterer._measure",
+            ("cluster", "g.store", "-k", 3, "-o", "a.csv"),
+            "the labels are in a.csv",
+        ),
+        ("corecut.commands.convert.convert_graph", ("convert", "g.store", "h.npz"), "h.npz was not written"),
+        (
+            "corecut.commands.generate.planted_store",
+            ("generate", "planted", "--nodes", 50, "-k", 2, "-o", "n.store"),
+            "n.store was",
+        ),
+        ("corecut.commands.evaluate.conductance", ("evaluate", "g.store", "truth.csv"), "nothing was written"),
+    ],
+)
+def test_ctrl_c_says_what_was_kept(run, planted, monkeypatch, *, tmp_path, place, command, message):
+    monkeypatch.setattr(place, interrupted)
+    result = run(*command)
+    assert result.exit_code == 130
+    *_, line = result.stderr.splitlines()
+    assert line.startswith("corecut: stopped; ")
+    assert message in line
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(
+        ["g.store", "truth.csv", *(["a.csv"] if "are in" in message else [])]
+    )
+
+
+def test_ctrl_c_keeps_finished_measurements(run, monkeypatch):
+    monkeypatch.setattr("corecut.experiments.runner.run_plan", interrupted)
+    result = run("experiment", "many-clusters", "--out", "here")
+    assert result.exit_code == 130
+    assert "finished measurements are kept in here; the same command goes on from there" in result.stderr

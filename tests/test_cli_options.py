@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 from corecut import CoresetSpectralClustering, make_sbm, read_graph
 from corecut.cli import app
 from corecut.commands import words
+from corecut.commands.cluster import estimator_parameters
 from corecut.commands.options import reading
 
 GROUP: Any = typer.main.get_command(app)
@@ -193,9 +194,24 @@ def test_set_takes_what_no_option_says() -> None:
     own = {"n_clusters", "coreset_size", "random_state", "n_jobs", "symmetrize"}
     own |= {"effort", "balance", "min_cluster_size", "max_cluster_size"}
     in_python = {"check", "kernel_params", "eigen_tol"}
-    assert set(words.SETTABLE) == parameters - own - set(words.OF_POINTS) - in_python
-    assert set(words.OF_POINTS) <= parameters
+    assert words.SETTABLE.keys() == parameters - own - words.OF_POINTS.keys() - in_python
+    assert words.OF_POINTS.keys() <= parameters
     assert own <= words.OPTION_OF.keys()
+
+
+def test_set_explains_itself(run: Any) -> None:
+    result = run("cluster", "g.txt", "-k", 3, "--set", "help")
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert [line.split()[0] for line in lines] == list(words.SETTABLE)
+    assert all(len(line.split()) > 3 for line in lines)
+    shown = run("cluster", "--help").stdout
+    assert all(name in shown for name in words.SETTABLE)
+
+
+@pytest.mark.parametrize(("text", "value"), [("false", False), ("no", False), ("False", False), ("true", True), ("yes", True)])
+def test_set_takes_the_shells_words(text: str, value: bool) -> None:
+    assert estimator_parameters([f"refine={text}", "n_components=none"]) == {"refine": value, "n_components": None}
 
 
 @pytest.mark.parametrize(
@@ -238,14 +254,26 @@ def test_misuse_is_found_before_the_file_is_looked_at(run: Any, arguments: tuple
 @pytest.mark.parametrize(
     ("library", "command_line"),
     [
-        ('pass symmetrize="mean", "max" or "min"', 'pass --symmetrize mean, "max" or "min"'),
+        ('pass symmetrize="mean", "max" or "min"', "pass --symmetrize mean, max or min"),
         ("set aggregate=True, or coreset_size=1,500 or more", "use --set aggregate=True, or --coreset-size 1500 or more"),
-        ("set coreset_size= to less than 300", "use --coreset-size to less than 300"),
+        ("set coreset_size= to less than 300", "set --coreset-size to less than 300"),
         ("max_cluster_size=5 times n_clusters=3 is less", "--max-size 5 times -k 3 is less"),
         ("n_clusters=9 is more than n_samples=2: ask", "-k 9 is more than the graph's 2 nodes: ask"),
         ("mean_degree must be above 0", "--mean-degree must be above 0"),
         ("shift=0.5 or shift='auto' would mend", "--set shift=0.5 or --set shift=auto would mend"),
         ("line 3: expected 2 columns", "line 3: expected 2 columns"),
+        ("pass header=True or header=False (--header or --no-header)", "pass --header or --no-header"),
+        ("the first line is an edge: header=False", "the first line is an edge: --no-header"),
+        ("by columns=(0, 1) (--columns 0,1)", "by --columns 0,1"),
+        ("columns=('a', 'a') name one column twice", "--columns a,a name one column twice"),
+        ("leave compact (--keep-ids) out", "leave --keep-ids out"),
+        ("weights=False, or loops='drop'", "--no-weights, or --drop-loops"),
+        ("g.txt: symmetrize has no meaning for an edge list", "g.txt: --symmetrize has no meaning for an edge list"),
+        ('names, not integers; read ids as "text"', "names, not integers; pass --ids text"),
+        ("exists already; pass overwrite=True", "exists already; pass --force"),
+        ("try a larger balance=, or max_cluster_size=", "try a larger --balance, or --max-size"),
+        ("set a larger coreset_size", "set a larger --coreset-size"),
+        ("eigen_solver=None is meant", "--set eigen_solver=None is meant"),
     ],
 )
 def test_messages_speak_of_options(library: str, command_line: str) -> None:

@@ -67,6 +67,7 @@ ORDER = [
     "model_content",
     "memory",
     "settings",
+    "durations",
     "placement",
     "draws",
     "paths",
@@ -89,8 +90,9 @@ ORDER = [
     "__main__",
 ]
 
-# What `import corecut` may load from outside the standard library.
-QUICK = {"corecut", "numpy", "scipy"}
+# What `import corecut` may load from outside the standard library. NumPy's f2py, which SciPy loads, takes charset_normalizer
+# where another package, such as a tool of the documentation, has brought it.
+QUICK = {"corecut", "numpy", "scipy", "charset_normalizer"}
 
 LONGEST_MODULE = 500
 MOST_POSITIONAL = 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ import time
 import pytest
 
 from corecut._progress import Stages
+from corecut.commands.screen import Screen
 
 HIDE_CURSOR, SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
 
@@ -79,32 +81,116 @@ def test_quiet_says_nothing_and_loads_no_rich():
     assert done.stderr == ""
 
 
-def test_plain_lines_when_stderr_is_no_terminal(capsys):
+def test_one_line_per_stage_when_stderr_is_no_terminal(capsys):
     with Stages(2, verbose=1, description="clustering") as stage:
         with stage("seeds"):
             stage.say("shift = 0.5 because the graph has no self-loops")
-        with stage("coreset"):
+            time.sleep(0.02)
+        with stage("too short to mention"):
             pass
+        with stage.group("draws"):
+            for _ in range(3):
+                with stage("eigenvectors"):
+                    time.sleep(0.01)
+                with stage("repair"), stage("sweep"):
+                    time.sleep(0.01)
     captured = capsys.readouterr()
     assert captured.out == ""
     lines = captured.err.splitlines()
     assert lines[0] == "shift = 0.5 because the graph has no self-loops"
-    assert lines[1].startswith("clustering: seeds 0.0")
-    assert lines[2].startswith("clustering: coreset 0.0")
+    assert re.fullmatch(r"clustering: seeds 0\.\d\d s", lines[1])
+    assert re.fullmatch(r"clustering: draws 0\.\d\d s \(eigenvectors 0\.\d\d, sweep 0\.\d\d\)", lines[2])
     assert len(lines) == 3
+    assert list(stage.timings) == ["seeds", "too short to mention", "eigenvectors", "repair", "sweep"]
+
+
+def test_a_short_run_is_one_line(capsys):
+    with Stages(verbose=1) as stage:
+        for name in ("seeds", "coreset"):
+            with stage(name):
+                pass
+    assert re.fullmatch(r"corecut: done in 0\.00\d s\n", capsys.readouterr().err)
+
+
+def test_a_long_stage_is_announced_when_stderr_is_no_terminal(capsys):
+    with Stages(verbose=1) as stage:
+        stage.expect({"aggregation": 300.0, "eigenvectors": 8.0, "repair": 7.0})
+        with stage("aggregation"):
+            pass
+        stage._over = (1.0, 1.0)  # as fast as expected
+        with stage.group("draws"):
+            pass
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:2] == ["corecut: aggregation, about 5 min", "corecut: draws, about 15 s"]
+
+
+def test_the_end_is_known_from_what_is_expected_and_what_was_found():
+    stage = Stages()
+    assert stage.outlook() == (0.0, None)
+    stage.expect({"read": 0.01, "sort": 0.1, "write": 0.2})
+    assert stage.outlook()[1] == pytest.approx(0.31)
+    with stage("read"):
+        time.sleep(0.03)
+    # This machine is three times slower, or more where it is busy, but not believed to be more than five times.
+    spent, left = stage.outlook()
+    assert spent >= 0.03
+    assert 0.9 <= left <= 1.5 + 1e-9
+    stage.expect({"sort": 0.001, "write": 0.0})
+    with stage("sort"):
+        time.sleep(0.05)
+        assert stage.outlook()[1] >= 0.15 * 0.05  # overdue: never at its end before it is over
+    assert stage.outlook()[1] == 0.0
+
+
+def test_a_stage_that_knows_how_far_it_is_is_believed(capsys, monkeypatch):
+    monkeypatch.setattr("corecut._progress._SILENCE", 0.0)
+    stage = Stages(verbose=1)
+    stage.expect({"graph": 1000.0, "metrics": 2.0})
+    with stage("graph"):
+        time.sleep(0.02)
+        stage.share(0.0)
+        stage.share(0.5)
+        spent, left = stage.outlook()
+        assert 2.0 < left < 2.0 + 2 * spent
+    assert "corecut: graph 50%, about 1 s left" in capsys.readouterr().err.splitlines()
+    quiet = Stages()
+    with quiet("graph"):
+        quiet.share(0.5)
+    assert quiet.outlook()[1] is None
+
+
+def test_the_end_is_known_from_the_number_of_stages():
+    stage = Stages(4)
+    assert stage.outlook() == (0.0, None)
+    for name in ("a", "b"):
+        with stage(name):
+            time.sleep(0.01)
+    spent, left = stage.outlook()
+    assert left == pytest.approx(spent)
 
 
 def test_bar_on_a_terminal(monkeypatch):
     terminal = open_terminal(monkeypatch)
-    with Stages(2, verbose=1, description="clustering") as stage:
+    with Stages(verbose=1, description="clustering") as stage:
+        stage.expect({"seeds": 3.0, "coreset": 60.0})
         with stage("seeds"):
             stage.say("[not markup]")
+            time.sleep(0.25)
         with stage("coreset"), stage("draws"):
             pass
-    text = terminal.getvalue()
+    text = re.sub(r"\x1b\[[\d;]*m", "", terminal.getvalue())
     assert "[not markup]" in text
-    assert "2/2" in text  # the stage inside a stage does not advance the bar
+    assert re.search(r"clustering: seeds \S+ +\d+% 0:00:00 about 1 min left|clustering: seeds .*about \d+ s left", text)
+    assert "100%" in text
     assert text.rstrip().endswith(SHOW_CURSOR)
+
+
+def test_bar_without_an_end(monkeypatch):
+    terminal = open_terminal(monkeypatch)
+    with Stages(verbose=1) as stage, stage("searching"):
+        time.sleep(0.15)
+    assert "left" not in terminal.getvalue()
+    assert "100%" in terminal.getvalue()
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
@@ -124,6 +210,17 @@ def test_an_error_stops_the_bar_and_keeps_the_timings(monkeypatch, error):
     assert stage.timings["seeds"] >= 0.01
     stage.say("after the bar")
     assert terminal.getvalue().endswith("after the bar\n")
+
+
+def test_waiting_is_shown_where_it_is_long(capsys):
+    for seconds in (0.5, 20.0):
+        with Screen(as_json=False, quiet=False).waiting("write", seconds):
+            time.sleep(0.02)
+    with Screen(as_json=False, quiet=True).waiting("write", 20.0):
+        pass
+    announced, over = capsys.readouterr().err.splitlines()
+    assert announced == "corecut: write, about 20 s"
+    assert over.startswith("corecut: write 0.0")
 
 
 def test_no_stderr_at_all(monkeypatch):

@@ -2,7 +2,7 @@
 
 A command's module is loaded when the command is called: a run of one does not wait for what the others need.
 
-Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 misuse.
+Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 misuse, 130 stopped by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from corecut.commands.words import in_options
 
 # In the order of the help. Each is a function of the name of its module, or a group of commands that is called `app` there.
 _COMMANDS = ("cluster", "predict", "scan", "convert", "info", "evaluate", "report", "plot", "demo", "experiment", "generate")
+# What a shell expects of a program that Ctrl-C ended.
+_INTERRUPTED = 128 + signal.SIGINT
 
 
 class _Commands(TyperGroup):
@@ -50,6 +52,9 @@ class _Commands(TyperGroup):
                 return super().invoke(ctx)
             except BrokenPipeError:
                 raise
+            except KeyboardInterrupt as stopped:
+                typer.echo(f"corecut: stopped; {str(stopped) or 'nothing was written'}", err=True)
+                raise typer.Exit(_INTERRUPTED) from None
             except MemoryError as error:
                 _fail(f"there is not enough memory ({error})" if str(error) else "there is not enough memory")
             except (ValueError, TypeError, OSError) as error:

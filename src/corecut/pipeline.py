@@ -27,6 +27,7 @@ from corecut.confidence import agreement
 from corecut.coreset import Coreset, importance_sample, stratified_sample
 from corecut.coreset_graphs import coreset_graph
 from corecut.draws import Run, draw_partitions, embed, finish, round_rows, solver_for
+from corecut.durations import expected_seconds
 from corecut.graph import Graph
 from corecut.kernel import KernelView
 from corecut.labelling import label_nodes
@@ -72,7 +73,8 @@ class Clustering:
 def cluster_graph(graph: Graph, settings: Settings, *, random_state: RandomState = None, stage: Stages) -> Clustering:
     """Cluster a graph: aggregate it if that suits it, draw, keep the best partition, refine it down to the nodes."""
     choices = resolve(settings, graph)
-    stage.say(choices.sentence(graph))
+    stage.say(f"corecut: {choices.sentence(graph)}")
+    stage.expect(expected_seconds(choices, graph))
     whole = WeightedGraph.of(graph)
     parts = None
     # A coreset of a large graph is drawn without a look at every edge, which components would need. Without refinement it is
@@ -97,9 +99,11 @@ def cluster_graph(graph: Graph, settings: Settings, *, random_state: RandomState
             )
     top = levels[-1] if levels else whole
     choices = choices.on(top.graph, graph)
+    stage.expect(expected_seconds(choices, graph, top.graph))
     run = Run(choices, as_generator(random_state), stage)
     draw = _draw_by_coreset if choices.samples(top.graph) else _draw_directly
-    best, draws, sample, balance = draw(run, top, n_isolated=_isolated(graph))
+    with stage.group("draws"):
+        best, draws, sample, balance = draw(run, top, n_isolated=_isolated(graph))
     with stage("refinement"):
         labels = refine_down(whole, levels, best, choices, balance)
         if choices.turns(graph):

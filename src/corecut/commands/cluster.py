@@ -20,7 +20,7 @@ from corecut._typing import AnyArray, FloatArray, IntArray, LabelArray
 from corecut.advice import listening
 from corecut.commands.options import GraphPath, Jobs, Reading, Seed, clusters_option, reading, shared, typed_command
 from corecut.commands.scan import selection_data
-from corecut.commands.screen import Screen, screen
+from corecut.commands.screen import Listing, Screen, screen
 from corecut.commands.words import OF_POINTS, OPTION_OF, SETTABLE, in_options
 from corecut.edges import EdgeReport
 from corecut.graph import Graph
@@ -37,6 +37,13 @@ _DEFAULTS: dict[str, Any] = {
     "random_state": 0,
     "n_jobs": None,
 }
+
+# Words of the command line for Python's.
+_LITERALS = {"true": True, "yes": True, "false": False, "no": False, "none": None}
+# Seconds to write a label, and to measure an entry of the graph.
+_WRITING, _MEASURING = 5e-7, 15e-9
+# Clusters that the final table shows: the largest, and those of the highest conductance.
+_LARGEST, _WORST = 10, 5
 
 if TYPE_CHECKING:
     from corecut.estimators import CoresetSpectralClustering
@@ -77,6 +84,16 @@ def size_option(text: str | None) -> int | float | None:
         return float(text) if "." in text else int(text)
     except ValueError:
         raise typer.BadParameter(f"{text!r} is not a number of nodes (500) or a factor of the mean cluster (1.5)") from None
+
+
+def settings_option(settings: list[str] | None) -> list[str] | None:
+    """Explain what can be set, if that is asked for."""
+    if settings and "help" in settings:
+        known = {**SETTABLE, **{name: f"with --points: {meaning}" for name, meaning in OF_POINTS.items()}}
+        width = max(map(len, known))
+        typer.echo("\n".join(f"{name:{width}}  {meaning}" for name, meaning in known.items()))
+        raise typer.Exit
+    return settings
 
 
 @shared(reading=reading, screen=screen)
@@ -138,7 +155,13 @@ def cluster(
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Any parameter of CoresetSpectralClustering; may be repeated."),
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            callback=settings_option,
+            is_eager=True,
+            help=f"What has no option of its own; may be repeated. --set help explains {', '.join(SETTABLE)}.",
+        ),
     ] = None,
     jobs: Jobs = None,
     reading: Reading,
@@ -173,7 +196,12 @@ def cluster(
     except (ValueError, TypeError) as error:
         raise typer.BadParameter(in_options(str(error))) from None
     clock = Stages()
-    with ExitStack() as stack:
+    written: list[str] = []
+
+    def kept() -> str:
+        return " and ".join(written) or "no labels were written: there are none before the end"
+
+    with screen.keeping(kept), ExitStack() as stack:
         heard = stack.enter_context(listening())
         with clock("read"):
             loaded, node_ids, size = (
@@ -184,31 +212,49 @@ def cluster(
         model.fit(loaded)
         if save is not None:
             model.save(save)
+            written.append(f"the model is in {save}")
         if report is not None:
             with clock("report"):
                 _write_report(report, model, loaded, clock.timings, heard, name=graph.name)
+            written.append(f"the report is in {report}")
         if to_stdout:
             print_labels(model.labels_, node_ids, alone=like_metis)
             return
         if output is not None:
-            with clock("write"):
+            with clock("write"), screen.waiting("write", _WRITING * model.labels_.size):
                 write_labels(output, model.labels_, node_ids)
-        with clock("metrics"):
+            written.append(f"the labels are in {output}")
+        with clock("metrics"), screen.waiting("metrics", _MEASURING * getattr(loaded, "n_entries", 0)):
             cuts = model.conductances_
     before = {"read": clock.timings.pop("read")}
     times = before | {name: seconds for name, seconds in model.timings_.items() if name != "graph"} | clock.timings
-    sizes = np.bincount(model.labels_, minlength=model.n_clusters_)
-    rows = [("points" if points else "graph", ", ".join(f"{count:,} {what}" for what, count in size.items()))]
-    rows += summary_rows(model, times, sizes, cuts)
-    data: dict[str, Any] = {**size, **summary_data(model, times, sizes, cuts)}
-    if isinstance(clusters, str):
-        rows.insert(1, ("chosen", model.selection_.sentence))
-        data |= {"selection": selection_data(model.selection_)}
-    written = {"labels": output, "model": save, "report": report}
-    rows += [(name, f"{file} ({show_size(file.stat().st_size)})") for name, file in written.items() if file is not None]
-    screen.show("corecut cluster", rows, data | {name: None if file is None else str(file) for name, file in written.items()})
+    files = {"labels": output, "model": save, "report": report}
+    _show(screen, model, cuts, times=times, given={("points" if points else "graph"): size}, files=files)
     if output is None and save is None:
         screen.say("the labels were not saved; add -o labels.parquet (or .csv, .tsv, .npy) to keep them")
+
+
+def _show(
+    screen: Screen,
+    model: CoresetSpectralClustering,
+    cuts: FloatArray,
+    *,
+    times: dict[str, float],
+    given: dict[str, dict[str, int]],
+    files: dict[str, Path | None],
+) -> None:
+    """Show the facts about a run, with what was given and which files were written."""
+    sizes = np.bincount(model.labels_, minlength=model.n_clusters_)
+    rows = [(what, ", ".join(f"{count:,} {things}" for things, count in size.items())) for what, size in given.items()]
+    data: dict[str, Any] = {things: count for size in given.values() for things, count in size.items()}
+    data |= summary_data(model, times, sizes, cuts)
+    if hasattr(model, "selection_"):
+        rows.append(("chosen", model.selection_.sentence))
+        data |= {"selection": selection_data(model.selection_)}
+    rows += summary_rows(model, times, sizes, cuts)
+    rows += [(name, f"{file} ({show_size(file.stat().st_size)})") for name, file in files.items() if file is not None]
+    data |= {name: None if file is None else str(file) for name, file in files.items()}
+    screen.show("corecut cluster", rows, data, cluster_listings(sizes, cuts))
 
 
 def estimator(*, of_points: bool) -> type[CoresetSpectralClustering]:
@@ -327,7 +373,7 @@ def estimator_parameters(settings: list[str], typed: Collection[str] = (), *, po
             given = "twice" if name in found else f"by {OPTION_OF[name]} and by --set"
             raise typer.BadParameter(f"{setting!r}: {name} is given {given}; say it once", param_hint="--set")
         try:
-            found[name] = ast.literal_eval(text)
+            found[name] = _LITERALS[text] if text in _LITERALS else ast.literal_eval(text)
         except (ValueError, SyntaxError):
             found[name] = text
     return found
@@ -362,6 +408,24 @@ def summary_rows(
     rows += [(f"  {name}", f"{seconds:,.3f} s") for name, seconds in times.items()]
     rows.append(("total", f"{sum(times.values()):,.3f} s"))
     return rows
+
+
+def cluster_listings(sizes: IntArray, cuts: FloatArray) -> list[Listing]:
+    """Return the tables of the largest clusters and, where there are more than one sees at once, of the worst."""
+
+    def rows(clusters: IntArray) -> list[tuple[str, ...]]:
+        shares = 100 * sizes / sizes.sum()
+        return [(f"{j}", f"{sizes[j]:,}", f"{shares[j]:.1f} %", f"{cuts[j]:.4f}") for j in clusters]
+
+    columns = ("cluster", "nodes", "share", "conductance")
+    largest = np.argsort(-sizes, kind="stable")[:_LARGEST]
+    if sizes.size <= _LARGEST:
+        return [Listing("clusters", columns, rows(largest))]
+    worst = np.argsort(-cuts, kind="stable")[:_WORST]
+    return [
+        Listing(f"the {largest.size} largest clusters", columns, rows(largest)),
+        Listing(f"the {worst.size} worst, by conductance", columns, rows(worst)),
+    ]
 
 
 def summary_data(

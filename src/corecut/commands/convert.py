@@ -45,7 +45,8 @@ def convert(
         raise typer.BadParameter(f"{target} is the graph that is read; give another name", param_hint="TARGET")
     begin = perf_counter()
     direct = is_store_name(target)
-    with nullcontext(target) if direct else scratch_store(target) as place, screen.progress() as progress:
+    kept = screen.keeping(lambda: f"{target} was not written, and what had its name is as it was")
+    with kept, nullcontext(target) if direct else scratch_store(target) as place, screen.progress() as progress:
         store, report = convert_graph(
             graph,
             place,

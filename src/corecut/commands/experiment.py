@@ -72,9 +72,11 @@ def experiment(
     options = Options("quick" if quick else "full", runs, data, tuple(graph or ()), friendster)
     bound = minutes if minutes is not None or quick else 60.0
     rows, found = [], dict[str, Any]()
+    kept = f"finished measurements are kept in {out}; the same command goes on from there"
     for one in EXPERIMENTS if name == "all" else (name,):
         plan = experiment_of(one).plan(options)
-        results = run_plan(one, plan, out, minutes=bound, verbose=not screen.quiet)
+        with screen.keeping(lambda: kept):
+            results = run_plan(one, plan, out, minutes=bound, verbose=not screen.quiet)
         files = write_report(one, plan, results, options)
         claims = experiment_of(one).claims(plan, results)
         words = {True: "holds", False: "DOES NOT HOLD", None: "not measured"}

@@ -71,7 +71,8 @@ def planted(
         sizes=sizes.value,
         random_state=seed,
     )
-    with screen.progress() as progress:
+    kept = screen.keeping(lambda: f"{output} was not written, and what had its name is as it was")
+    with kept, screen.progress() as progress:
         direct = is_store_name(output)
         with nullcontext(output) if direct else scratch_store(output) as place:
             store = planted_store(law, place, memory=memory, overwrite=force or not direct, jobs=jobs, progress=progress)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from shutil import get_terminal_size
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from corecut._files import show_size
+from corecut._progress import Stages
 from corecut.edges import EdgeReport, Progress
 
 if TYPE_CHECKING:
@@ -22,6 +23,29 @@ if TYPE_CHECKING:
 
 _SECONDS_BETWEEN_LINES = 5.0
 _WORTH_A_LINE = 0.1
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C, with what was kept of the work."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A table below the results.
+
+    Attributes
+    ----------
+    title
+        What it is about.
+    columns
+        Heads of its columns, which are numbers.
+    rows
+        Its cells.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -44,8 +68,16 @@ class Screen:
         if not self.quiet:
             typer.echo(f"corecut: {text}", err=True)
 
-    def show(self, title: str, rows: list[tuple[str, str]], data: dict[str, Any]) -> None:
-        """Print a command's results: `rows` for people, or `data` for machines."""
+    @contextmanager
+    def keeping(self, kept: Callable[[], str]) -> Iterator[None]:
+        """Let a Ctrl-C in the `with` block say what was kept; `kept` is asked at that moment."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            raise Stopped(kept()) from None
+
+    def show(self, title: str, rows: list[tuple[str, str]], data: dict[str, Any], listings: Sequence[Listing] = ()) -> None:
+        """Print a command's results: `rows` and `listings` for people, or `data` for machines."""
         if self.as_json:
             typer.echo(json.dumps(data, default=_plain))
             return
@@ -58,6 +90,12 @@ class Screen:
         for name, value in rows:
             for i, line in enumerate(textwrap.wrap(value, room) or [""]):
                 typer.echo(f"  {'' if i else name}".ljust(left) + line)
+        for listing in listings:
+            typer.echo(f"\n{listing.title}")
+            table = [listing.columns, *listing.rows]
+            widths = [max(len(row[i]) for row in table) for i in range(len(listing.columns))]
+            for row in table:
+                typer.echo("  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
 
     def show_columns(self, title: str, header: list[str], rows: list[list[str]], data: dict[str, Any]) -> None:
         """Print results that have several figures each: `rows` under a header for people, or `data` for machines."""
@@ -85,6 +123,14 @@ class Screen:
                 yield _BarDisplay(bars)
         else:
             yield _LineDisplay()
+
+    @contextmanager
+    def waiting(self, stage: str, seconds: float) -> Iterator[None]:
+        """Show the progress of work that does not tell how far it is, if it is expected to take longer than a second."""
+        with Stages(verbose=not self.quiet and seconds > 1) as stages:
+            stages.expect({stage: seconds})
+            with stages(stage):
+                yield
 
     def tell(self, report: EdgeReport) -> None:
         """Say what became of the edges that did not enter the graph as they were."""
@@ -117,18 +163,21 @@ def _rate(stage: str, per_second: float) -> str:
 
 
 class _BarDisplay:
-    """A bar for every stage."""
+    """A bar for the stage that runs, with the time it will still take."""
 
     def __init__(self, bars: Bars) -> None:
         self._bars = bars
-        self._tasks: dict[str, tuple[TaskID, float]] = {}
+        self._stage, self._since = "", 0.0
+        self._task: TaskID | None = None
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        if stage not in self._tasks:
-            self._tasks[stage] = (self._bars.add_task(stage, total=total, rate=""), perf_counter())
-        task, since = self._tasks[stage]
-        passed = perf_counter() - since
-        self._bars.update(task, completed=done, total=total, rate=_rate(stage, done / passed) if passed > 0.5 else "")
+        if stage != self._stage or self._task is None:
+            if self._task is not None:
+                self._bars.remove_task(self._task)
+            self._task = self._bars.add_task(stage, total=total, rate="")
+            self._stage, self._since = stage, perf_counter()
+        passed = perf_counter() - self._since
+        self._bars.update(self._task, completed=done, total=total, rate=_rate(stage, done / passed) if passed > 0.5 else "")
 
 
 class _LineDisplay:
@@ -166,4 +215,5 @@ def _bars() -> Bars:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         console=Console(stderr=True),
+        transient=True,  # what was read is told in the table
     )

@@ -1,0 +1,40 @@
+"""How long the stages of a clustering will take, roughly: what a bar's end and "about 12 s left" are reckoned by.
+
+Each stage's cost as in its module, with seconds per entry, node and cluster from runs on two cores (planted graphs of 0.3 to 32
+million entries, k = 10 to 3,000). A stage may take three times as long, or a third: graphs and machines differ. Nothing but
+what is shown depends on it, and :class:`corecut._progress.Stages` corrects it by the stages that are over.
+"""
+
+from __future__ import annotations
+
+from corecut.graph import Graph
+from corecut.settings import Choices
+
+_NANO = 1e-9
+# A quotient has about this share of the graph's entries, and this many nodes per cluster; known when it is there.
+_QUOTIENT_SHARE, _QUOTIENT_NODES = 0.2, 12
+# Draws share eigenvectors, and end when they agree.
+_USUAL_DRAWS = 3
+
+
+def expected_seconds(choices: Choices, finest: Graph, top: Graph | None = None) -> dict[str, float]:
+    """Return the expected seconds of the stages to come; `top` is the graph that draws are made on, once it is known."""
+    n, m, k = finest.n_nodes, finest.n_entries, choices.n_clusters
+    refined = choices.asked.refine
+    found = {"refinement": (100 * _NANO * m if refined else 0.0) + 20 * _NANO * n}
+    if top is None:
+        found["components"] = 15 * _NANO * m
+        if choices.aggregate:
+            found["aggregation"] = 500 * _NANO * m
+    if not choices.aggregate and choices.samples(finest):
+        nodes, entries = float(choices.coreset_size), m * (choices.coreset_size / n) ** 2
+        found |= {"seeds": 100 * _NANO * n, "coreset": 200 * _NANO * n, "labelling": 100 * _NANO * n}
+    elif top is None:
+        nodes, entries = min(n, _QUOTIENT_NODES * k), _QUOTIENT_SHARE * m
+    else:
+        nodes, entries = top.n_nodes, top.n_entries
+    draws = min(choices.n_init, _USUAL_DRAWS)
+    found["eigenvectors"] = 2000 * _NANO * entries
+    found["rounding"] = draws * min(100 * _NANO * nodes * k, 15_000 * _NANO * nodes)
+    found["repair"] = draws * (2000 * _NANO * entries + 300_000 * _NANO * k) if refined else 0.0
+    return found
