@@ -203,7 +203,7 @@ def test_set_explains_itself(run: Any) -> None:
     result = run("cluster", "g.txt", "-k", 3, "--set", "help")
     assert (result.exit_code, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
-    assert [line.split()[0] for line in lines] == list(words.SETTABLE)
+    assert [line.split()[0] for line in lines] == [*words.SETTABLE, *words.OF_POINTS]
     assert all(len(line.split()) > 3 for line in lines)
     shown = run("cluster", "--help").stdout
     assert all(name in shown for name in words.SETTABLE)

@@ -75,6 +75,7 @@ ORDER = [
     "facts",
     "drawing",
     "pipeline",
+    "kinds",
     "clusterer",
     "estimators",
     "scikit_learn",

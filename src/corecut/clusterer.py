@@ -31,9 +31,9 @@ from corecut.graph import (
     adapter_of,
     as_graph,
     is_path,
-    is_plain,
     is_store,
 )
+from corecut.kinds import is_surely_graph, looks_like_graph
 from corecut.model_content import packed, unpacked
 from corecut.model_files import ModelFile, write_model
 from corecut.neighbors import (
@@ -146,7 +146,7 @@ class GraphClusterer:
         with stage("graph"):
             affinity = self.affinity
             if affinity == "auto":
-                affinity = "precomputed" if _looks_like_graph(X) else "nearest_neighbors"
+                affinity = "precomputed" if looks_like_graph(X) else "nearest_neighbors"
             self._tell_of_idle(X, affinity)
             self._of_points = affinity != "precomputed"
             if not self._of_points:
@@ -158,7 +158,7 @@ class GraphClusterer:
                 given = matrix_fingerprints(X, n_jobs=self.n_jobs) if directed else None
                 self._prepared = FittedInput(affinity, graph.n_nodes, fingerprints=given)
                 return graph
-            if _is_surely_graph(X):
+            if is_surely_graph(X):
                 kind = "the name of a file" if is_path(X) else f"a {type(X).__name__} of {type(X).__module__.partition('.')[0]}"
                 raise ValueError(f'X is {kind}, which affinity={affinity!r} does not take: use "auto" or "precomputed"')
             X = self._named_points(X)
@@ -240,7 +240,7 @@ class GraphClusterer:
         try:
             return as_graph(X, symmetrize=self.symmetrize, check=self.check, n_jobs=self.n_jobs)
         except NotSymmetricError as error:
-            if self.affinity != "auto" or _is_surely_graph(X):
+            if self.affinity != "auto" or is_surely_graph(X):
                 raise
             kind = "sparse matrix" if sp.issparse(X) else "frame"
             raise NotSymmetricError(
@@ -366,6 +366,11 @@ class GraphClusterer:
 
     def _new_rows(self, X: Any) -> Any:
         """Check new data against what was fitted."""
+        if is_surely_graph(X) and not isinstance(X, Graph):
+            kind = "the name of a file" if is_path(X) else f"a {type(X).__name__}"
+            raise TypeError(
+                f"X is {kind}; predict takes points, or a row of similarities to the fitted nodes for each new node"
+            )
         if self._source.affinity != "precomputed":
             adapter = adapter_of(X)
             return self._checked_points(adapter.matrix_of(X) if hasattr(adapter, "matrix_of") else X, new=True)
@@ -489,44 +494,3 @@ def check_components(n_clusters: int | str, n_components: int | None, *, solver:
 def _shares_memory(graph: Graph, matrix: Any) -> bool:
     """Whether a graph uses a matrix as it is."""
     return np.may_share_memory(graph.indices, getattr(matrix, "indices", np.empty(0)))
-
-
-def _is_surely_graph(X: Any) -> bool:
-    """Say whether `X` can be nothing but a graph: it is no table of any kind."""
-    if isinstance(X, Graph) or is_store(X) or is_path(X) or is_plain(X):
-        return True
-    adapter = adapter_of(X)
-    return adapter is not None and not (hasattr(adapter, "is_graph") and hasattr(X, "shape"))
-
-
-def _looks_like_graph(X: Any) -> bool:
-    """Say whether `X` is a graph or a square sparse matrix; warn of anything else that could be a graph, too."""
-    if _is_surely_graph(X):
-        return True
-    if sp.issparse(X):
-        return len(X.shape) == 2 and X.shape[0] == X.shape[1]
-    adapter = adapter_of(X)
-    if adapter is not None and adapter.is_graph(X):
-        return True
-    table = _as_table(X)
-    if table is not None and np.allclose(table, table.T):
-        kind = "array" if isinstance(X, np.ndarray) else "table"
-        advise(
-            f'X is a square symmetric {kind} and is taken for points: pass affinity="precomputed" if it is a graph, or '
-            'affinity="nearest_neighbors" to say that it is not'
-        )
-    return False
-
-
-def _as_table(X: Any) -> AnyArray | None:
-    """Return a square array, frame or nested list of more than two rows as an array of numbers; None for anything else."""
-    shape = tuple(getattr(X, "shape", ()))
-    if isinstance(X, list | tuple) and len(X) > 0 and hasattr(X[0], "__len__"):
-        shape = (len(X), len(X[0]))
-    if len(shape) != 2 or shape[0] != shape[1] or shape[0] <= 2:
-        return None
-    try:
-        table = np.asarray(X)
-    except ValueError:  # rows of different lengths
-        return None
-    return table if table.dtype.kind in "biuf" and table.shape == shape else None

@@ -1,6 +1,6 @@
 """Memory: upper bounds of what a clustering holds beside the graph, threads and clusters included.
 
-    through a coreset of N draws:   150 n + 2,048 N + 40 m (N/n)² + 16 k t
+    through a coreset of N draws:   180 n + 2,048 N + 40 m (N/n)² + 16 k t
     with aggregation:               60 n + 40 m + 12 n t + 2,048 min(n, 20 k + 20,000)
 
 bytes, and 32 MB for libraries, for n nodes, m stored entries (twice the edges), k clusters and t threads. The first terms are
@@ -20,7 +20,7 @@ def coreset_bytes(n_nodes: int, n_entries: int, n_clusters: int, *, coreset_size
     """Return a bound on the bytes that a clustering through a coreset holds beside the graph."""
     induced = n_entries * (coreset_size / max(n_nodes, 1)) ** 2
     tables = 16 * n_clusters * thread_count(n_jobs)
-    return int(_LIBRARIES + 150 * n_nodes + 2048 * coreset_size + 40 * induced + tables)
+    return int(_LIBRARIES + 180 * n_nodes + 2048 * coreset_size + 40 * induced + tables)
 
 
 def aggregation_bytes(n_nodes: int, n_entries: int, n_clusters: int, *, n_jobs: int | None = None) -> int:

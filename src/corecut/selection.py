@@ -37,6 +37,7 @@ from corecut.aggregation import aggregate_graph
 from corecut.draws import Run, embed, round_rows
 from corecut.graph import Graph, as_graph
 from corecut.merging import merge_clusters
+from corecut.objective import Objective
 from corecut.paths import Ground, Path, follow_path
 from corecut.placement import fill_empty
 from corecut.settings import Settings, resolve
@@ -413,7 +414,7 @@ class _Partitions:
         sizes = np.bincount(labels, minlength=k)
         return Step(
             k,
-            float(np.mean(1 - inside / volume)),
+            float(np.mean(Objective().terms(inside, volume))),
             float(np.sum(inside / total - (volume / total) ** 2)),
             float(theta[k - 1] - theta[k]) if k < theta.size else math.nan,
             float(np.mean(pairs)) if pairs else math.nan,

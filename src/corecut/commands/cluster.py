@@ -19,7 +19,6 @@ from corecut._progress import Stages
 from corecut._typing import AnyArray, FloatArray, IntArray, LabelArray
 from corecut.advice import listening
 from corecut.commands.options import GraphPath, Jobs, Reading, Seed, clusters_option, reading, shared, typed_command
-from corecut.commands.scan import selection_data
 from corecut.commands.screen import Listing, Screen, screen
 from corecut.commands.words import OF_POINTS, OPTION_OF, SETTABLE, in_options
 from corecut.edges import EdgeReport
@@ -249,6 +248,8 @@ def _show(
     data: dict[str, Any] = {things: count for size in given.values() for things, count in size.items()}
     data |= summary_data(model, times, sizes, cuts)
     if hasattr(model, "selection_"):
+        from corecut.commands.scan import selection_data
+
         rows.append(("chosen", model.selection_.sentence))
         data |= {"selection": selection_data(model.selection_)}
     rows += summary_rows(model, times, sizes, cuts)
@@ -279,7 +280,8 @@ def check_further_files(made: dict[str, Path | None], others: dict[str, Path | N
             continue
         for what, other in taken.items():
             if other is not None and is_same(path, other):
-                raise typer.BadParameter(f"{path} is the {what}; give it another name", param_hint=option)
+                thing = "report" if option == "--report" else "model"
+                raise typer.BadParameter(f"{path} is the {what}; give the {thing} another name", param_hint=option)
         if option == "--report":
             from corecut.reporting.build import check_report_path
 
