@@ -47,7 +47,7 @@ _CLEAN, _SPOILT = 0.15, 0.5
 # Regularisation of the eigenvectors along which parts are halved, draw by draw.
 _HALVING = (2.0, 0.5, 1.0, 4.0)
 # Draws of the quotient of common groups, and how often what comes of them is combined again.
-_COMBINED_DRAWS, _COMBINATIONS = 3, 3
+_COMBINED_DRAWS, _COMBINATIONS = 2, 2
 # Further eigenvectors whose order is tried where there are two clusters.
 _SWEPT = 6
 # Rounds of repair, and of a first look.

@@ -157,7 +157,12 @@ class Graph:
 
     def components(self) -> tuple[int, IntArray]:
         """Return the number of connected components and every node's component, numbered by lowest node."""
+        return self._components
+
+    @cached_property
+    def _components(self) -> tuple[int, IntArray]:
         labels = _core.components(self.matrix)
+        labels.flags.writeable = False  # all who ask share it
         return (int(labels.max()) + 1 if labels.size else 0), labels
 
     def subgraph(self, nodes: IntArray, n_jobs: int | None = None) -> sp.csr_array:

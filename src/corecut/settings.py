@@ -12,8 +12,8 @@ graphs (docs/sparse-graphs.md):
   clusters have fewer than 80 nodes. Where several draws are made, every other one has none.
 - balance: the least of 0, 0.005, 0.05 and 0.1 under which clusters are neither crumbs nor giants (:mod:`corecut.draws`); 0
   where sizes are bounded.
-- n_init: up to eight draws, fewer where the graph that they are made on is large beside the one that was aggregated; times
-  `effort`.
+- n_init: up to five draws (eight of two clusters), fewer where the graph that they are made on is large beside the one that was
+  aggregated; times `effort`.
 - bounds up to 1.5 times the mean cluster are tight: groups are then bounded by their number of nodes, draws begin with halving,
   and the best of them are combined node by node (:mod:`corecut.polishing`), as far as the number of entries allows.
 """
@@ -53,8 +53,8 @@ LEAST_INDUCED_DEGREE, LEAST_INDUCED_DEGREE_DENSE = 15, 3
 SMALL_QUOTIENT = 100_000
 # Nodes of each cluster in the sample that a coreset's partition is repaired on.
 _SECOND_LOOK = 32
-# Draws: as many as cost a fraction of aggregation, or of a second.
-_DRAW_SHARE, _FEW_ENTRIES, _MOST_DRAWS, _TIGHT_DRAWS = 8, 1_600_000, 8, 5
+# Draws: as many as cost a fraction of aggregation, or of a second. Of two clusters several vectors are tried.
+_DRAW_SHARE, _FEW_ENTRIES, _MOST_DRAWS, _DRAWS_OF_TWO = 8, 1_600_000, 5, 8
 # Several coresets are drawn only from graphs of so few entries.
 _FEW_SAMPLED = 100_000
 # Turns of polishing where bounds are tight, fewer where a graph has more than so many entries; and for every unit of effort
@@ -189,7 +189,7 @@ class Choices:
         # A draw costs passes over the entries, and k-means.
         cost = top.n_entries + top.n_nodes * self.n_clusters + 1
         cheap = max(finest.n_entries // (_DRAW_SHARE * cost), _FEW_ENTRIES // cost)
-        most = _TIGHT_DRAWS if self.tight else _MOST_DRAWS
+        most = _DRAWS_OF_TWO if self.n_clusters == 2 else _MOST_DRAWS
         return replace(choices, n_init=max(1, round(self.asked.effort * min(max(cheap, 1), most))))
 
     def turns(self, graph: Graph) -> int:
