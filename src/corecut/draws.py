@@ -46,8 +46,8 @@ _LEAST_MEDIAN, _GIANT_SHARE, _GIANT_FACTOR, _DIVISIBLE = 0.3, 0.2, 2.5, 2.75
 _CLEAN, _SPOILT = 0.15, 0.5
 # Regularisation of the eigenvectors along which parts are halved, draw by draw.
 _HALVING = (2.0, 0.5, 1.0, 4.0)
-# Draws of the quotient of common groups, and how often what comes of them is combined again.
-_COMBINED_DRAWS, _COMBINATIONS = 2, 2
+# Draws of the quotient of common groups (one more under tight bounds), and how often what comes of them is combined again.
+_COMBINED_DRAWS, _COMBINATIONS, _TIGHT_COMBINATIONS = 2, 2, 3
 # Further eigenvectors whose order is tried where there are two clusters.
 _SWEPT = 6
 # Rounds of repair, and of a first look.
@@ -160,7 +160,7 @@ def _best_of_several(
     if not asked.refine or len(draws) == 1 or _agree(draws) or later:
         return best
     pool = draws
-    for _ in range(_COMBINATIONS):
+    for _ in range(_TIGHT_COMBINATIONS if run.choices.tight else _COMBINATIONS):
         pool = combine(run, level, pool, objective)
         found = min(pool, key=lambda one: one.rank)
         if found.rank >= best.rank:
@@ -217,7 +217,7 @@ def combine(run: Run, level: WeightedGraph, draws: list[Draw], objective: Object
     best = min(draws, key=lambda one: one.rank)
     starts = [best.labels[first]]
     rows, weights = embed(run, small, regularization=0.0, most=small.n_nodes)
-    for _ in range(_COMBINED_DRAWS - 1):
+    for _ in range(_COMBINED_DRAWS - 1 + run.choices.tight):
         starts.append(fill_empty(round_rows(run, rows, weights), run.k, small.graph.degrees)[0])
     made = []
     for start in starts:
