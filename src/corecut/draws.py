@@ -47,7 +47,7 @@ _CLEAN, _SPOILT = 0.15, 0.5
 # Regularisation of the eigenvectors along which parts are halved, draw by draw.
 _HALVING = (2.0, 0.5, 1.0, 4.0)
 # Draws of the quotient of common groups (one more under tight bounds), and how often what comes of them is combined again.
-_COMBINED_DRAWS, _COMBINATIONS, _TIGHT_COMBINATIONS = 2, 2, 3
+_COMBINED_DRAWS, _COMBINATIONS, _TIGHT_COMBINATIONS, _PARENTS = 2, 2, 3, 5
 # Further eigenvectors whose order is tried where there are two clusters.
 _SWEPT = 6
 # Rounds of repair, and of a first look.
@@ -159,7 +159,8 @@ def _best_of_several(
     later = run.choices.tight and level.n_nodes < run.choices.n_nodes // 2
     if not asked.refine or len(draws) == 1 or _agree(draws) or later:
         return best
-    pool = draws
+    # What more draws agree on is too fine to be put together well.
+    pool = sorted(draws, key=lambda one: one.rank)[:_PARENTS]
     for _ in range(_TIGHT_COMBINATIONS if run.choices.tight else _COMBINATIONS):
         pool = combine(run, level, pool, objective)
         found = min(pool, key=lambda one: one.rank)

@@ -91,8 +91,8 @@ class CoresetSpectralClustering(GraphClusterer):
         "kmeans" or "cluster_qr".
     n_init
         Number of draws, of which the one with the lowest objective is kept, and which are combined to a better one where
-        they differ. "auto" makes up to 5 (8 of two clusters), fewer where they are dear beside aggregation or agree, and 1
-        without refinement.
+        they differ. "auto" makes up to 5 (8 of two clusters, or under tight bounds), fewer where they are dear beside
+        aggregation or agree, and 1 without refinement.
     effort
         Time to spend on a lower cut: 2 makes twice as many draws and combines them on all nodes, 0.25 makes a quarter. Where
         `n_init` is given, it sets the number of draws.

@@ -12,8 +12,8 @@ graphs (docs/sparse-graphs.md):
   clusters have fewer than 80 nodes. Where several draws are made, every other one has none.
 - balance: the least of 0, 0.005, 0.05 and 0.1 under which clusters are neither crumbs nor giants (:mod:`corecut.draws`); 0
   where sizes are bounded.
-- n_init: up to five draws (eight of two clusters), fewer where the graph that they are made on is large beside the one that was
-  aggregated; times `effort`.
+- n_init: up to five draws (eight of two clusters, or under tight bounds), fewer where the graph that they are made on is large
+  beside the one that was aggregated; times `effort`.
 - bounds up to 1.5 times the mean cluster are tight: groups are then bounded by their number of nodes, draws begin with halving,
   and the best of them are combined node by node (:mod:`corecut.polishing`), as far as the number of entries allows.
 """
@@ -53,13 +53,14 @@ LEAST_INDUCED_DEGREE, LEAST_INDUCED_DEGREE_DENSE = 15, 3
 SMALL_QUOTIENT = 100_000
 # Nodes of each cluster in the sample that a coreset's partition is repaired on.
 _SECOND_LOOK = 32
-# Draws: as many as cost a fraction of aggregation, or of a second. Of two clusters several vectors are tried.
-_DRAW_SHARE, _FEW_ENTRIES, _MOST_DRAWS, _DRAWS_OF_TWO = 8, 1_600_000, 5, 8
+# Draws: as many as cost a fraction of aggregation, or of a second. More of two clusters,
+# for which several vectors are tried, and under tight bounds.
+_DRAW_SHARE, _FEW_ENTRIES, _MOST_DRAWS, _MORE_DRAWS = 8, 1_600_000, 5, 8
 # Several coresets are drawn only from graphs of so few entries.
 _FEW_SAMPLED = 100_000
 # Turns of polishing where bounds are tight, fewer where a graph has more than so many entries; and for every unit of effort
 # above 1, whatever the graph.
-_TURNS, _TURN_ENTRIES, _EXTRA_TURNS, _MOST_EFFORT = 20, 4_000_000, 8, 100.0
+_TURNS, _TURN_ENTRIES, _EXTRA_TURNS, _MOST_EFFORT = 40, 3_200_000, 8, 100.0
 # Partitions that are carried down to the nodes to be polished.
 _POLISHED, _POLISHED_LARGE = 6, 2
 # Bounds are tight up to this factor of the mean cluster.
@@ -189,7 +190,7 @@ class Choices:
         # A draw costs passes over the entries, and k-means.
         cost = top.n_entries + top.n_nodes * self.n_clusters + 1
         cheap = max(finest.n_entries // (_DRAW_SHARE * cost), _FEW_ENTRIES // cost)
-        most = _DRAWS_OF_TWO if self.n_clusters == 2 else _MOST_DRAWS
+        most = _MORE_DRAWS if self.n_clusters == 2 or self.tight else _MOST_DRAWS
         return replace(choices, n_init=max(1, round(self.asked.effort * min(max(cheap, 1), most))))
 
     def turns(self, graph: Graph) -> int:
@@ -197,6 +198,7 @@ class Choices:
         if not self.asked.refine:
             return 0
         usual = min(_TURNS, _TURN_ENTRIES // max(graph.n_entries, 1)) if self.tight else 0
+        usual = usual if usual > 1 else 0  # a single turn hardly ever finds anything
         return round(usual * min(self.asked.effort, 1.0) + _EXTRA_TURNS * max(self.asked.effort - 1.0, 0.0))
 
     def polished(self, graph: Graph) -> int:
