@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from corecut import _core
 from corecut._typing import LabelArray
-from corecut._validation import check_count, check_real, check_weights, thread_count
+from corecut._validation import check_count, check_real, check_weights
+from corecut.engines import Engine, LocalEngine
 from corecut.graph import as_graph
 from corecut.objective import typical_volume
 from corecut.weighted import WeightedGraph
@@ -100,21 +100,39 @@ def aggregate_graph(
     True
     """
     finest = as_graph(graph, n_jobs=n_jobs)
-    k = check_count(n_clusters, "n_clusters")
-    wanted = check_real(groups_per_cluster, "groups_per_cluster", exclusive=True) * k
-    enough = max(2000, int(2 * wanted)) if n_groups is None else check_count(n_groups, "n_groups")
-    deepest = check_count(max_levels, "max_levels")
     counts = np.ones(finest.n_nodes) if sizes is None else check_weights(sizes, finest.n_nodes, name="sizes")
-    cap = typical_volume(finest.degrees, wanted) / wanted
+    return gather_levels(
+        WeightedGraph(finest, counts),
+        check_count(n_clusters, "n_clusters"),
+        groups_per_cluster=check_real(groups_per_cluster, "groups_per_cluster", exclusive=True),
+        n_groups=None if n_groups is None else check_count(n_groups, "n_groups"),
+        max_levels=check_count(max_levels, "max_levels"),
+        engine=LocalEngine(n_jobs),
+    )
+
+
+def gather_levels(
+    whole: WeightedGraph,
+    k: int,
+    *,
+    groups_per_cluster: float = 10.0,
+    n_groups: int | None = None,
+    max_levels: int = 10,
+    engine: Engine,
+) -> list[Quotient]:
+    """Gather the nodes of a graph whose nodes may stand for several; see :func:`aggregate_graph`."""
+    wanted = groups_per_cluster * k
+    enough = max(2000, int(2 * wanted)) if n_groups is None else n_groups
+    cap = typical_volume(whole.graph.degrees, wanted) / wanted
     levels: list[Quotient] = []
-    current = WeightedGraph(finest, counts)
-    while current.n_nodes > enough and len(levels) < deepest:
+    current = whole
+    while current.n_nodes > enough and len(levels) < max_levels:
         passes = _PASSES if current.graph.n_entries <= _MANY_ENTRIES else _PASSES_LARGE
-        groups = _core.group_nodes(current.graph.matrix, current.graph.degrees, cap, passes, thread_count(n_jobs))
+        groups = engine.group_nodes(current.graph, cap, passes)
         count = int(groups.max()) + 1
         if count > (1 - _LEAST_SHRINKAGE) * current.n_nodes or count < min(wanted, _LEAST_GROUPS * k):
             break
-        level = current.contract(groups, n_jobs=n_jobs)
+        level = current.contract(groups, engine=engine)
         levels.append(Quotient(level.graph, level.sizes, groups))
         current = level
     return levels

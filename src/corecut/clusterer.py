@@ -17,6 +17,7 @@ from corecut._typing import AnyArray, FloatArray, LabelArray, RandomState
 from corecut._validation import check_count, check_matrix_like, check_option, check_real, thread_count
 from corecut.advice import advise
 from corecut.confidence import partition_measures
+from corecut.engines import Engine, LocalEngine
 from corecut.graph import Check, Graph, NotSymmetricError, Symmetrize
 from corecut.neighbors import callable_graph, check_neighbors, neighbor_graph, rbf_graph
 
@@ -119,12 +120,12 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 'pass affinity="nearest_neighbors" if its rows are points'
             ) from None
 
-    def _fitted(self, graph: Graph, labels: LabelArray, stage: Stages, *, given: Any) -> None:
+    def _fitted(self, graph: Graph, labels: LabelArray, stage: Stages, *, given: Any, engine: Engine | None = None) -> None:
         """Keep the labels, and measure them while the data are as they were.
 
         A caller may change a matrix after `fit`, so that its measures are taken at once: one pass over the edges, beside the
         one that checked them. A `Graph` does not change. It is measured when somebody asks, because through a coreset a fit
-        reads but a part of it.
+        reads but a part of it. The session of another `engine` ends with the fit, so that it measures at once, too.
         """
         self.labels_ = labels
         self.timings_ = stage.timings
@@ -132,16 +133,16 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         # `labels_` and `n_clusters` can be changed by now; what was fitted cannot.
         self._to_measure: tuple[Graph, LabelArray, int, int | None] | None
         self._to_measure = (graph, labels.copy(), int(self.n_clusters), self.n_jobs)
-        if not isinstance(given, Graph):
+        if not isinstance(given, Graph) or engine is not None:
             with stage("metrics"):
-                self._measure()
+                self._measure(engine)
 
-    def _measure(self) -> None:
+    def _measure(self, engine: Engine | None = None) -> None:
         """Take the measures that are due."""
         check_is_fitted(self)
         if self._to_measure is not None:
             graph, labels, k, n_jobs = self._to_measure
-            self._conductances, self._margins = partition_measures(graph, labels, k, n_jobs=n_jobs)
+            self._conductances, self._margins = partition_measures(graph, labels, k, engine or LocalEngine(n_jobs))
             self._to_measure = None
 
     @property

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from corecut import _core
 from corecut._typing import FloatArray, LabelArray
 from corecut._validation import compact_labels, thread_count
+from corecut.engines import Engine
 from corecut.graph import Graph, as_graph
 from corecut.metrics import cluster_sums
 from corecut.objective import Objective
@@ -40,11 +41,9 @@ def label_confidence(graph: Any, labels: Any, *, n_jobs: int | None = None) -> F
     return _margins(checked, *_core.cluster_margins(checked.matrix, partition, k, thread_count(n_jobs)))
 
 
-def partition_measures(
-    graph: Graph, labels: LabelArray, n_clusters: int, *, n_jobs: int | None = None
-) -> tuple[FloatArray, FloatArray]:
+def partition_measures(graph: Graph, labels: LabelArray, n_clusters: int, engine: Engine) -> tuple[FloatArray, FloatArray]:
     """Return the conductance of every cluster and the margin of every node from one pass over the edges."""
-    own, other = _core.cluster_margins(graph.matrix, labels, n_clusters, thread_count(n_jobs))
+    own, other = engine.margins(graph, labels, n_clusters)
     within = own if graph.diagonal is None else own + graph.diagonal
     association, volume = cluster_sums(labels, within, n_clusters), cluster_sums(labels, graph.degrees, n_clusters)
     return Objective().terms(association, volume), _margins(graph, own, other)

@@ -6,6 +6,8 @@ any `n_jobs`.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import asdict
 from typing import Any, Literal, Self
 
 from corecut._progress import Stages
@@ -14,6 +16,7 @@ from corecut.advice import advise
 from corecut.clusterer import Affinity, GraphClusterer, check_components
 from corecut.coreset import Importance
 from corecut.coreset_graphs import Degrees
+from corecut.engines.dask import as_engine
 from corecut.graph import Check, Symmetrize
 from corecut.labelling import Candidates
 from corecut.pipeline import cluster_graph
@@ -93,6 +96,9 @@ class CoresetSpectralClustering(GraphClusterer):
         What to do with a directed graph: None refuses it; "mean", "max" and "min" say how to merge both directions.
     check
         Look for asymmetry in a "sample" of the entries, in all ("full") or not at all ("none").
+    engine
+        Where the stages that read all edges run: None for the threads of this process, a `distributed.Client` or a
+        :class:`DaskEngine` for the workers of a Dask cluster. Labels do not depend on it.
     random_state
         Seed. The same seed gives the same labels.
     n_jobs
@@ -173,6 +179,7 @@ class CoresetSpectralClustering(GraphClusterer):
         max_cluster_size: float | None = None,
         symmetrize: Symmetrize = None,
         check: Check = "sample",
+        engine: Any = None,
         random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -200,6 +207,7 @@ class CoresetSpectralClustering(GraphClusterer):
         self.max_cluster_size = max_cluster_size
         self.symmetrize = symmetrize
         self.check = check
+        self.engine = engine
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -220,9 +228,11 @@ class CoresetSpectralClustering(GraphClusterer):
         """
         self.check_parameters()
         with Stages(None, verbose=self.verbose, description="corecut") as stage:
-            graph = self._graph(X, stage)
-            found = cluster_graph(graph, self._settings(), random_state=self.random_state, stage=stage)
-            self._fitted(graph, found.labels, stage, given=X)
+            graph, settings, engine = self._graph(X, stage), self._settings(), as_engine(self.engine)
+            purpose = asdict(settings) | {"random_state": self.random_state, "n_jobs": None}
+            with nullcontext() if engine is None else engine.session(graph, purpose):
+                found = cluster_graph(graph, settings, random_state=self.random_state, stage=stage, engine=engine)
+                self._fitted(graph, found.labels, stage, given=X, engine=engine)
         sample, choices = found.sample, found.choices
         if sample.coreset.n_draws == 0:
             self._tell_of_idle_options(choices)
@@ -245,6 +255,7 @@ class CoresetSpectralClustering(GraphClusterer):
     def check_parameters(self) -> None:
         """Refuse parameters that no input could make right; `fit` does so before it looks at `X`."""
         super().check_parameters()
+        as_engine(self.engine)
         settings = self._settings()
         check_components(
             settings.n_clusters, settings.n_components, solver=settings.eigen_solver, assign_labels=settings.assign_labels

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -51,6 +52,8 @@ class Graph:
         Weights of the self-loops, or None when there are none.
     node_ids
         The nodes' own ids (integers or text) in the order of their numbers, or None when a node's id is its number.
+    store
+        Folder of the store that the arrays are mapped from, None for a graph in memory.
     """
 
     indptr: AnyArray
@@ -59,6 +62,7 @@ class Graph:
     degrees: FloatArray = field(repr=False)
     diagonal: FloatArray | None = field(repr=False)
     node_ids: AnyArray | None = field(default=None, repr=False)
+    store: Path | None = field(default=None, repr=False)
 
     @classmethod
     def from_matrix(

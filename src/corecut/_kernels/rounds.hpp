@@ -30,11 +30,15 @@ struct Move {
     bool made;
 };
 
+inline bool in_round(int64_t block, uint64_t pass, uint64_t round) {
+    return mix64(static_cast<uint64_t>(block) * 0x9E3779B97F4A7C15ULL + pass) % kRounds == round;
+}
+
 // The blocks of one round of a pass, in increasing order.
 inline void blocks_of_round(int64_t n, uint64_t pass, uint64_t round, std::vector<int64_t>& blocks) {
     blocks.clear();
     for (int64_t b = 0; b * kBlockRows < n; ++b)
-        if (mix64(static_cast<uint64_t>(b) * 0x9E3779B97F4A7C15ULL + pass) % kRounds == round) blocks.push_back(b);
+        if (in_round(b, pass, round)) blocks.push_back(b);
 }
 
 // Moves of one round, in lists of the tasks that found them. Task borders depend on the graph only.

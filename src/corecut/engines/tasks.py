@@ -1,0 +1,219 @@
+"""What a worker does: pure functions of a block of rows, of arrays in the scratch folder, and of a few numbers.
+
+A worker maps its rows from the graph's files. The state of rounds (labels, sums) it keeps between tasks, and brings it up to date
+from the files that the client writes after each round; a new worker, or one that fell behind, begins with the last state. So
+a task may run anywhere, again, or twice.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import corecut
+from corecut import _core
+from corecut._files import GraphFileError
+from corecut._typing import AnyArray, IntArray
+from corecut.engines.scratch import Checkpoints, EngineError, load, packed, save_plain
+from corecut.store import GraphStore
+
+Block = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a graph lies: a store, or the files of a quotient in the scratch folder."""
+
+    folder: str
+
+    def files(self) -> dict[str, AnyArray]:
+        """Map the arrays of the graph; degrees too."""
+        folder = Path(self.folder)
+        try:
+            if GraphStore.is_store(folder):
+                graph = GraphStore.open(folder).graph
+                found = {"indptr": graph.indptr, "indices": graph.indices, "degrees": graph.degrees}
+                return found if graph.weights is None else found | {"data": graph.weights}
+            return {file.stem: np.load(file, mmap_mode="r") for file in folder.glob("*.npy")}
+        except (OSError, GraphFileError) as error:
+            raise EngineError(_unseen(folder, error)) from None
+
+
+def _unseen(folder: Path, error: object) -> str:
+    return f"a worker cannot read {folder} ({error}): the graph must lie on storage that all workers see under the same name"
+
+
+@dataclass(frozen=True)
+class Round:
+    """A round of a stage: the state it begins with is that of `base` and what the rounds since then did.
+
+    Attributes
+    ----------
+    place
+        The graph.
+    stage
+        Folder of the stage's checkpoints.
+    settings
+        What the stage's rounds are made with.
+    number, base
+        Rounds before this one, and before the last state that was written.
+    turn
+        Pass, and round of the pass.
+    """
+
+    place: Place
+    stage: str
+    settings: tuple[float, ...]
+    number: int
+    base: int
+    turn: tuple[int, int]
+
+
+class _Kept:
+    """What a worker process keeps: the arrays of one graph, and the state of one stage. Older ones are let go."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.place: Place | None = None
+        self.files: dict[str, AnyArray] = {}
+        self.matrix: Any = None
+        self.stage: tuple[Any, ...] | None = None
+        self.number = -1
+        self.rounds: Any = None
+
+    def let_go(self) -> None:
+        """Forget everything."""
+        self.rounds = self.stage = self.matrix = self.place = None
+        self.files = {}
+
+    def graph(self, place: Place) -> tuple[Any, dict[str, AnyArray]]:
+        """Return the graph's matrix and files."""
+        if self.place != place:
+            files = place.files()
+            self.matrix = _core.Matrix(files["indptr"], files["indices"], files.get("data"))
+            self.place, self.files = place, files
+        return self.matrix, self.files
+
+    def grouping(self, job: Round) -> Any:
+        """Return the state of aggregation before a round."""
+        stage = (job.place, job.stage, job.settings)
+        checkpoints = Checkpoints(Path(job.stage))
+        if self.stage != stage:
+            self.rounds = self.stage = None  # before the next one takes memory
+            matrix, files = self.graph(job.place)
+            self.rounds = _core.GroupRounds(matrix, files["degrees"], *job.settings, 1)
+            self.stage, self.number = stage, -1
+        if self.number > job.number or self.number < job.base:
+            self.rounds.set_labels(load(checkpoints.state(job.base), "labels")["labels"])
+            self.number = job.base
+            self._wake(load(checkpoints.state(job.base), "active"))
+        while self.number < job.number:
+            made = load(checkpoints.round(self.number))
+            self.number = -1  # should this fail half-way
+            chosen = made["made"].astype(bool)
+            self.rounds.move(made["nodes"][chosen], made["targets"][chosen])
+            self._wake(made)
+            self.number = int(made["number"]) + 1
+        return self.rounds
+
+    def _wake(self, arrays: dict[str, AnyArray]) -> None:
+        if "active" in arrays:
+            n = self.files["indptr"].size - 1
+            self.rounds.set_active(np.unpackbits(arrays["active"], count=n))
+
+
+_KEPT = _Kept()
+
+
+def describe(folder: str) -> dict[str, str]:
+    """Return a worker's versions, and what it sees of the graph."""
+    versions = {"python": ".".join(map(str, sys.version_info[:2])), "numpy": np.__version__, "corecut": corecut.__version__}
+    try:
+        store = GraphStore.open(folder)
+        seen = str(sorted((name, known["crc32"]) for name, known in store.description["corecut"]["files"].items()))
+    except (OSError, GraphFileError) as error:
+        return versions | {"error": str(error)}
+    return versions | {"seen": seen}
+
+
+def forget() -> None:
+    """Give back what this process keeps."""
+    with _KEPT.lock:
+        _KEPT.let_go()
+
+
+def propose_groups(job: Round, block: Block) -> dict[str, Any]:
+    """Return the moves that rows of a block propose in a round of aggregation."""
+    with _KEPT.lock:
+        rounds = _KEPT.grouping(job)
+    nodes, targets = rounds.propose(*block, *job.turn)
+    return packed(Path(job.stage) / f"moves-{job.number}-{block[0]}.npz", nodes=nodes, targets=targets)
+
+
+def lone_nodes(job: Round, block: Block) -> dict[str, Any]:
+    """Return the nodes of a block that are alone after the last round, and the groups that they would like to be in."""
+    with _KEPT.lock:
+        rounds = _KEPT.grouping(job)
+    nodes, targets = rounds.lone(*block)
+    return packed(Path(job.stage) / f"lone-{block[0]}.npz", nodes=nodes, targets=targets)
+
+
+def contract_rows(place: Place, stage: str, count: int, whole: bool, block: Block) -> int:
+    """Write what the rows of a block add to the quotient, by group. Returns the number of entries."""
+    with _KEPT.lock:
+        matrix, _ = _KEPT.graph(place)
+    groups = np.load(Path(stage) / "groups.npy", mmap_mode="r")
+    found = _core.contract_rows(matrix, groups, count, *block, whole)
+    for name, array in zip(("groups", "lengths", "columns", "weights"), found, strict=True):
+        save_plain(Path(stage) / f"piece-{block[0]}.{name}.npy", array)
+    return int(found[2].size)
+
+
+def merge_groups(stage: str, count: int, begins: IntArray, block: Block) -> int:
+    """Write the quotient's rows of a block of groups, from what all blocks of rows add. Returns the number of entries."""
+    first, last = block
+    pieces: dict[str, list[AnyArray]] = {"groups": [], "lengths": [], "columns": [], "weights": []}
+    for begin in begins.tolist():
+        part = {name: np.load(Path(stage) / f"piece-{begin}.{name}.npy", mmap_mode="r") for name in pieces}
+        low, high = np.searchsorted(part["groups"], [first, last])
+        borders = np.concatenate([[0], np.cumsum(part["lengths"])])
+        for name in ("groups", "lengths"):
+            pieces[name].append(part[name][low:high])
+        for name in ("columns", "weights"):
+            pieces[name].append(part[name][borders[low] : borders[high]])
+    together = (np.concatenate(pieces[name]) for name in ("groups", "lengths", "columns", "weights"))
+    lengths, columns, weights = _core.merge_pieces(*together, first, last, count)
+    for name, array in (("lengths", lengths), ("columns", columns), ("weights", weights)):
+        save_plain(Path(stage) / f"merged-{first}.{name}.npy", array)
+    return int(columns.size)
+
+
+def first_pairs(place: Place, stage: str, block: Block) -> dict[str, Any]:
+    """Return pairs of nodes that the first entries of the rows join."""
+    with _KEPT.lock:
+        matrix, _ = _KEPT.graph(place)
+    one, other = _core.first_pairs(matrix, *block)
+    return packed(Path(stage) / f"first-{block[0]}.npz", one=one, other=other)
+
+
+def joining_pairs(place: Place, stage: str, block: Block) -> dict[str, Any]:
+    """Return pairs of components, as far as they are known, that entries of the rows join."""
+    with _KEPT.lock:
+        matrix, _ = _KEPT.graph(place)
+    leaders = np.load(Path(stage) / "leaders.npy", mmap_mode="r")
+    one, other = _core.joining_pairs(matrix, leaders, *block)
+    return packed(Path(stage) / f"joining-{block[0]}.npz", one=one, other=other)
+
+
+def margins(place: Place, stage: str, k: int, block: Block) -> dict[str, Any]:
+    """Return the weight of every row towards its own cluster and towards the strongest other one."""
+    with _KEPT.lock:
+        matrix, _ = _KEPT.graph(place)
+    labels = np.load(Path(stage) / "labels.npy", mmap_mode="r")
+    own, other = _core.margins_of_rows(matrix, labels, k, *block)
+    return packed(Path(stage) / f"margins-{block[0]}.npz", own=own, other=other)
