@@ -31,7 +31,7 @@ class Grouping {
 
     struct Scratch {
         Rating<Index, Weight> seen;
-        BlockInflow inflow;
+        BlockChanges<uint32_t> inflow;  // into groups, by the block's own rows
     };
 
     Grouping(Context& context, const Csr<Index, Weight>& matrix, const double* node_degrees, double total, double cap)
@@ -54,22 +54,22 @@ class Grouping {
             const int32_t target = best(x, labels[x], seen.table, inflow);
             if (target == labels[x]) continue;
             own[x - begin] = target;
-            inflow.add(target, volumes.mass[x]);
+            inflow.at(target, 0) += volumes.mass[x];
         }
     }
 
     // One pass in rounds. Returns the number of moves.
     int64_t pass(Context& context, int64_t number, bool mark) {
         apart_ = number == 0;
-        const int64_t n = a.n;
+        const int64_t n = a.n, at_once = blocks_at_once(n, a.nnz);
         int64_t moves = 0;
         std::vector<int64_t> blocks;
         Pool<Scratch> pool;
         for (uint64_t round = 0; round < kRounds; ++round) {
             blocks_of_round(n, number, round, blocks);
             const auto count = static_cast<int64_t>(blocks.size());
-            MoveLists lists((count + kBlocksAtOnce - 1) / kBlocksAtOnce);
-            parallel_blocks(context, count, kBlocksAtOnce, [&](int64_t task, int64_t first, int64_t last) {
+            MoveLists lists((count + at_once - 1) / at_once);
+            parallel_blocks(context, count, at_once, [&](int64_t task, int64_t first, int64_t last) {
                 auto scratch = pool.borrow();
                 int32_t own[kBlockRows];
                 for (int64_t b = first; b < last; ++b) {
@@ -112,7 +112,7 @@ class Grouping {
         for (size_t i = 0; i < seen.size(); ++i) prefetch(&volumes.volume[seen[i].cluster]);
     }
 
-    int32_t best(int64_t x, int32_t from, const Table& seen, const BlockInflow& inflow) const {
+    int32_t best(int64_t x, int32_t from, const Table& seen, const BlockChanges<uint32_t>& inflow) const {
         const double share = degrees[x] * per_volume_;
         int32_t target = from;
         double most = seen.weight(from) - share * (volumes.volume[from] - volumes.mass[x]);
@@ -120,7 +120,8 @@ class Grouping {
             const auto& slot = seen[i];
             const double weight = static_cast<double>(slot.weight);
             if (weight < most || slot.cluster == from) continue;  // a volume only takes away from it
-            const uint32_t volume = volumes.volume[slot.cluster] + inflow.of(slot.cluster);
+            const uint32_t* added = inflow.find(slot.cluster);
+            const uint32_t volume = volumes.volume[slot.cluster] + (added ? *added : 0);
             const double gain = weight - share * volume;
             if (!(gain > most || (gain == most && target != from && slot.cluster < target))) continue;
             if (volume + volumes.mass[x] <= volumes.cap) most = gain, target = slot.cluster;

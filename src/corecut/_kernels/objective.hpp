@@ -44,9 +44,50 @@ struct Node {
     double degree, size, loop;
 };
 
+// The sums of one cluster: association, volume, size and number of nodes (of which none may lose its last one), and how many
+// clusters it will become: 1, but while a graph is halved. Weights are those of a node's edges to it, without the loop.
+struct ClusterSums {
+    double inside, volume, size, due;
+    int64_t members;
+
+    double kept(const Objective& f) const { return f.kept(inside, volume, size); }
+
+    // A cluster may not lose its last node, nor all of its volume.
+    bool may_lose(const Node& x) const { return members > 1 && volume - x.degree > volume * 1e-12; }
+
+    // How far F falls when x leaves, or enters.
+    double without(const Node& x, double weight, const Objective& f) const {
+        return f.kept(inside - 2 * weight - x.loop, volume - x.degree, size - x.size) - kept(f);
+    }
+    double with(const Node& x, double weight, const Objective& f) const {
+        return f.kept(inside + 2 * weight + x.loop, volume + x.degree, size + x.size) - kept(f);
+    }
+
+    // How far the sizes of both would be outside of their bounds after a move, less how far they are now.
+    double strain(const ClusterSums& to, const Node& x, const Objective& f) const {
+        return f.outside(size - x.size, due) + f.outside(to.size + x.size, to.due) - f.outside(size, due) -
+               f.outside(to.size, to.due);
+    }
+
+    void lose(const Node& x, double weight) {
+        inside -= 2 * weight + x.loop;
+        volume -= x.degree;
+        size -= x.size;
+        --members;
+    }
+    void gain(const Node& x, double weight) {
+        inside += 2 * weight + x.loop;
+        volume += x.degree;
+        size += x.size;
+        ++members;
+    }
+};
+
 // The sums of all clusters of a partition, kept up to date while nodes move.
 class Clusters {
    public:
+    static constexpr int64_t kPieces = 64;
+
     const Objective objective;
     std::vector<double> inside, volume, size;  // assoc, vol, S by cluster
     std::vector<int64_t> members;              // nodes of this graph in each cluster: none may lose its last one
@@ -74,13 +115,27 @@ class Clusters {
                 }
             }
         });
-        for (int64_t x = 0; x < a.n; ++x) {
-            const int32_t j = labels[x];
-            inside[j] += within[x];
-            volume[j] += degrees[x];
-            size[j] += sizes[x];
-            ++members[j];
-        }
+        // Each piece of the nodes has sums of its own where there are few clusters; borders do not depend on the threads.
+        const int64_t pieces = k * kPieces <= a.n ? kPieces : 1, length = (a.n + pieces - 1) / pieces;
+        std::vector<ClusterSums> sums(pieces * k, ClusterSums{0, 0, 0, 0, 0});
+        parallel_blocks(context, a.n, std::max<int64_t>(length, 1), [&](int64_t piece, int64_t begin, int64_t end) {
+            ClusterSums* own = sums.data() + piece * k;
+            for (int64_t x = begin; x < end; ++x) {
+                ClusterSums& to = own[labels[x]];
+                to.inside += within[x];
+                to.volume += degrees[x];
+                to.size += sizes[x];
+                ++to.members;
+            }
+        });
+        for (int64_t piece = 0; piece < pieces; ++piece)
+            for (int64_t j = 0; j < k; ++j) {
+                const ClusterSums& part = sums[piece * k + j];
+                inside[j] += part.inside;
+                volume[j] += part.volume;
+                size[j] += part.size;
+                members[j] += part.members;
+            }
     }
 
     double kept(int32_t j) const { return objective.kept(inside[j], volume[j], size[j]); }
@@ -91,34 +146,29 @@ class Clusters {
         return sum;
     }
 
-    // A cluster may not lose its last node, nor all of its volume.
-    bool may_leave(int32_t from, const Node& x) const {
-        return members[from] > 1 && volume[from] - x.degree > volume[from] * 1e-12;
+    ClusterSums at(int32_t j) const { return {inside[j], volume[j], size[j], due[j], members[j]}; }
+    void set(int32_t j, const ClusterSums& sums) {
+        inside[j] = sums.inside;
+        volume[j] = sums.volume;
+        size[j] = sums.size;
+        members[j] = sums.members;
     }
 
-    // How far F falls when x leaves `from`, or enters `to`; weights are those of its edges (without the loop) to that cluster.
-    double leave(int32_t from, const Node& x, double to_own) const {
-        return objective.kept(inside[from] - 2 * to_own - x.loop, volume[from] - x.degree, size[from] - x.size) - kept(from);
-    }
-    double enter(int32_t to, const Node& x, double to_target) const {
-        return objective.kept(inside[to] + 2 * to_target + x.loop, volume[to] + x.degree, size[to] + x.size) - kept(to);
-    }
+    bool may_leave(int32_t from, const Node& x) const { return at(from).may_lose(x); }
+    double leave(int32_t from, const Node& x, double to_own) const { return at(from).without(x, to_own, objective); }
+    double enter(int32_t to, const Node& x, double to_target) const { return at(to).with(x, to_target, objective); }
 
     void move(int32_t from, int32_t to, const Node& x, double to_own, double to_target) {
-        inside[from] -= 2 * to_own + x.loop;
-        volume[from] -= x.degree;
-        size[from] -= x.size;
-        --members[from];
-        inside[to] += 2 * to_target + x.loop;
-        volume[to] += x.degree;
-        size[to] += x.size;
-        ++members[to];
+        ClusterSums left = at(from), joined = at(to);
+        left.lose(x, to_own);
+        joined.gain(x, to_target);
+        set(from, left);
+        set(to, joined);
     }
 
     // How far all sizes together would be outside of their bounds after a move, less how far they are now.
     double strain(int32_t from, int32_t to, const Node& x) const {
-        return outside(from, size[from] - x.size) + outside(to, size[to] + x.size) - outside(from, size[from]) -
-               outside(to, size[to]);
+        return at(from).strain(at(to), x, objective);
     }
 
     double outside(int32_t j, double nodes) const { return objective.outside(nodes, due[j]); }

@@ -1,69 +1,23 @@
-// Exact single-node moves that lower the objective.
+// Exact single-node moves that lower the objective, in rounds.
+//
+// A block of rows proposes moves by the state in which the round began, each of them judged after its own earlier ones. What the
+// moves of all blocks do together is then added up exactly, from the rows of the moved nodes. If F falls, they are all made;
+// if not (blocks that did not see each other got into each other's way), the batch is halved, down to single blocks. The first
+// block of a round knew the state exactly, so that every round with a proposal makes progress.
 #pragma once
 
+#include <cmath>
 #include <limits>
-#include <memory>
 #include <vector>
 
-#include "local_moves.hpp"
 #include "objective.hpp"
+#include "rating.hpp"
+#include "rounds.hpp"
 
 namespace corecut {
 
 // What a move must gain at least: rounding must not look like progress, or sweeps would never end.
 inline constexpr double kLeastGain = 1e-12;
-
-class CutPolicy {
-   public:
-    Clusters clusters;
-    const std::vector<double>& volume;
-
-    template <class Index, class Weight>
-    CutPolicy(Context& context, const Csr<Index, Weight>& a, const double* degrees, const double* sizes, const int32_t* labels,
-              int64_t k, const Objective& f, const double* due)
-        : clusters(context, a, degrees, sizes, labels, k, f, due), volume(clusters.volume), degrees_(degrees), sizes_(sizes),
-          lacking_(a.n, 0.0f) {}
-
-    int32_t best(int64_t x, int32_t from, const Neighbourhood& seen) {
-        const Node node{degrees_[x], sizes_[x], seen.loop};
-        int32_t target = from;
-        double most = kLeastGain, highest = -std::numeric_limits<double>::infinity();
-        if (clusters.may_leave(from, node)) {
-            const double out = clusters.leave(from, node, seen.weight[from]);
-            highest = out;  // a cluster that x does not touch gains less than that
-            for (int32_t j : seen.clusters) {
-                if (j == from || clusters.strain(from, j, node) > 0) continue;
-                const double g = out + clusters.enter(j, node, seen.weight[j]);
-                if (g > most || (g == most && target != from && j < target)) most = g, target = j;
-                highest = std::max(highest, g);
-            }
-        }
-        lacking_[x] = static_cast<float>(-highest);
-        return target;
-    }
-
-    // Until what moves of its neighbours bring adds up to what y's best move lacked when it was last looked at, y stays; on a
-    // dense graph nearly everybody does.
-    bool wakes(int64_t y, int32_t own, int32_t from, int32_t to, double w) {
-        lacking_[y] -= static_cast<float>(clusters.nearer(own, from, to, w));
-        return lacking_[y] <= 0.0f;
-    }
-
-    double gain(int64_t x, int32_t from, int32_t to, double to_own, double to_target, double loop) const {
-        const Node node{degrees_[x], sizes_[x], loop};
-        if (!clusters.may_leave(from, node) || clusters.strain(from, to, node) > 0) return -1.0;
-        return clusters.leave(from, node, to_own) + clusters.enter(to, node, to_target) - kLeastGain;
-    }
-
-    void apply(int64_t x, int32_t from, int32_t to, double to_own, double to_target, double loop) {
-        clusters.move(from, to, {degrees_[x], sizes_[x], loop}, to_own, to_target);
-    }
-
-   private:
-    const double* degrees_;
-    const double* sizes_;
-    LazyVector<float> lacking_;  // by node: by how much its best move raised F when it was last looked at, less what rose since
-};
 
 struct Refinement {
     int64_t moves = 0, passes = 0;
@@ -76,42 +30,291 @@ inline void check_labels(const int32_t* labels, int64_t n, int64_t k) {
         if (labels[x] < 0 || labels[x] >= k) throw InputError("a label is not below the number of clusters");
 }
 
-// Sweeps until a full sweep makes no move, max_passes sweeps are done, or one lowers F by less than tolerance·F. Sweeps look
-// at active nodes only (neighbours moved); when none is left, one over all nodes decides, since volumes change for everybody.
+// What a node's best move lacks, in whole numbers, so that several threads can subtract from it in any order. Differences of F
+// beyond a few units are all alike.
+inline constexpr double kLackUnit = 0x1.0p-40, kLackMost = 16.0;
+inline int64_t lack_of(double value) {
+    if (!(value < kLackMost)) return static_cast<int64_t>(kLackMost / kLackUnit);
+    return std::max<int64_t>(1, static_cast<int64_t>(std::floor(value / kLackUnit)));
+}
+inline int64_t rise_of(double value) {
+    if (!(value < kLackMost)) return static_cast<int64_t>(kLackMost / kLackUnit);
+    return static_cast<int64_t>(std::ceil(value / kLackUnit));
+}
+
+// A proposed move: what of its node counts, and by how much it changes the association of both clusters.
+struct NodeMove {
+    int64_t node;
+    int32_t from, to;
+    Node what;
+    double from_change = 0, to_change = 0;
+    bool made = false;
+};
+
+template <class Index, class Weight>
+class Refiner {
+   public:
+    Clusters clusters;
+
+    struct Scratch {
+        Rating<Index, Weight> seen;
+        BlockChanges<ClusterSums> changes;
+    };
+
+    Refiner(Context& context, const Csr<Index, Weight>& a, const double* degrees, const double* sizes, int32_t* labels, int64_t k,
+            const Objective& f, const double* due)
+        : clusters(context, a, degrees, sizes, labels, k, f, due), context_(context), a_(a), degrees_(degrees), sizes_(sizes),
+          labels_(labels), next_(labels, labels + a.n), lacking_(a.n, 0), touched_at_(k, 0) {}
+
+    // Append the moves that rows begin.. would like to make, by labels and sums as they are now. A node is looked at if what moves
+    // of its neighbours brought adds up to what its best move lacked; on a dense graph hardly any is.
+    void propose(int64_t begin, int64_t end, std::vector<NodeMove>& moves, Scratch& scratch) {
+        auto& [seen, changes] = scratch;
+        changes.clear();
+        int32_t own[kBlockRows];
+        std::copy(labels_ + begin, labels_ + end, own);
+        const BlockLabels known{labels_, own, begin, end - begin};
+        const auto sums = [&](int32_t j) {
+            const ClusterSums* changed = changes.find(j);
+            return changed ? *changed : clusters.at(j);
+        };
+        for (int64_t x = begin; x < end; ++x) {
+            if (lacking_[x] > 0) continue;
+            if (x + 2 < end && lacking_[x + 2] <= 0) prefetch_labels(a_, labels_, x + 2);
+            seen.read(a_, known, x);
+            const Node node{degrees_[x], sizes_[x], seen.loop};
+            const int32_t from = own[x - begin];
+            const ClusterSums left = sums(from);
+            int32_t target = from;
+            double most = kLeastGain, highest = -std::numeric_limits<double>::infinity(), to_target = 0;
+            const auto to_own = static_cast<double>(seen.table.weight(from));
+            if (left.may_lose(node)) {
+                const double out = left.without(node, to_own, clusters.objective);
+                highest = out;  // a cluster that x does not touch gains less than that
+                for (size_t i = 0; i < seen.table.size(); ++i) {
+                    const auto [j, weight] = seen.table[i];
+                    if (j == from) continue;
+                    const ClusterSums joined = sums(j);
+                    if (left.strain(joined, node, clusters.objective) > 0) continue;
+                    const double gain = out + joined.with(node, static_cast<double>(weight), clusters.objective);
+                    if (gain > most || (gain == most && target != from && j < target)) {
+                        most = gain;
+                        target = j;
+                        to_target = static_cast<double>(weight);
+                    }
+                    highest = std::max(highest, gain);
+                }
+            }
+            lacking_[x] = lack_of(-highest);
+            if (target == from) continue;
+            changes.at(from, left).lose(node, to_own);
+            changes.at(target, clusters.at(target)).gain(node, to_target);
+            own[x - begin] = target;
+            moves.push_back({x, from, target, node});
+        }
+    }
+
+    // One pass in rounds. Returns the number of moves.
+    int64_t pass(uint64_t number) {
+        const int64_t n = a_.n, at_once = blocks_at_once(n, a_.nnz);
+        int64_t made = 0;
+        std::vector<int64_t> blocks;
+        for (uint64_t round = 0; round < kRounds; ++round) {
+            blocks_of_round(n, number, round, blocks);
+            const auto count = static_cast<int64_t>(blocks.size());
+            std::vector<std::vector<NodeMove>> lists((count + at_once - 1) / at_once);
+            parallel_blocks(context_, count, at_once, [&](int64_t task, int64_t first, int64_t last) {
+                auto scratch = pool_.borrow();
+                for (int64_t b = first; b < last; ++b)
+                    propose(blocks[b] * kBlockRows, std::min(n, (blocks[b] + 1) * kBlockRows), lists[task], *scratch);
+            });
+            made += commit(lists);
+        }
+        return made;
+    }
+
+    // Add up the sums of all clusters afresh, and look at all nodes in the next pass.
+    void count_anew() {
+        const Clusters fresh(context_, a_, degrees_, sizes_, labels_, static_cast<int64_t>(clusters.volume.size()),
+                             clusters.objective, clusters.due.data());
+        for (size_t j = 0; j < fresh.volume.size(); ++j) clusters.set(static_cast<int32_t>(j), fresh.at(static_cast<int32_t>(j)));
+        std::fill(lacking_.begin(), lacking_.end(), int64_t{0});
+    }
+
+   private:
+    // Make what lowers F of the moves of a round. Returns how many were made.
+    int64_t commit(const std::vector<std::vector<NodeMove>>& lists) {
+        moves_.clear();
+        for (const auto& list : lists) moves_.insert(moves_.end(), list.begin(), list.end());
+        if (moves_.empty()) return 0;
+        known_exactly_ = true;
+        const int64_t made = settle(0, static_cast<int64_t>(moves_.size()));
+        each_move(0, static_cast<int64_t>(moves_.size()), [&](const NodeMove& move) { wake(move); });
+        return made;
+    }
+
+    // The first move of the block that move `at` belongs to.
+    int64_t block_begin(int64_t at) const {
+        while (at > 0 && moves_[at - 1].node / kBlockRows == moves_[at].node / kBlockRows) --at;
+        return at;
+    }
+
+    int64_t settle(int64_t begin, int64_t end) {
+        const bool one_block = moves_[begin].node / kBlockRows == moves_[end - 1].node / kBlockRows;
+        const int64_t made = try_all(begin, end, one_block && known_exactly_);
+        if (made >= 0) {
+            if (made > 0) known_exactly_ = false;
+            return made;
+        }
+        if (one_block) return 0;
+        int64_t middle = block_begin(begin + (end - begin) / 2);
+        if (middle <= begin) {
+            middle = begin + 1;
+            while (moves_[middle].node / kBlockRows == moves_[begin].node / kBlockRows) ++middle;
+        }
+        const int64_t first = settle(begin, middle);
+        return first + settle(middle, end);
+    }
+
+    // Make all moves of a range that bounds allow, if F falls by it (or in any case); -1, and all as before, if not.
+    int64_t try_all(int64_t begin, int64_t end, bool in_any_case) {
+        ++stamp_;
+        touched_.clear();
+        int64_t made = 0;
+        for (int64_t i = begin; i < end; ++i) {
+            NodeMove& move = moves_[i];
+            touch(move.from);
+            touch(move.to);
+            const ClusterSums left = clusters.at(move.from), joined = clusters.at(move.to);
+            move.made = left.may_lose(move.what) && left.strain(joined, move.what, clusters.objective) <= 0;
+            if (!move.made) continue;
+            clusters.volume[move.from] -= move.what.degree;
+            clusters.size[move.from] -= move.what.size;
+            --clusters.members[move.from];
+            clusters.volume[move.to] += move.what.degree;
+            clusters.size[move.to] += move.what.size;
+            ++clusters.members[move.to];
+            ++made;
+        }
+        each_move(begin, end, [&](const NodeMove& move) {
+            if (move.made) next_[move.node] = move.to;
+        });
+        each_move(begin, end, [&](NodeMove& move) {
+            if (move.made) add_up(move);
+        });
+        for (int64_t i = begin; i < end; ++i) {
+            if (!moves_[i].made) continue;
+            clusters.inside[moves_[i].from] += moves_[i].from_change;
+            clusters.inside[moves_[i].to] += moves_[i].to_change;
+        }
+        double fallen = 0.0;
+        for (const auto& [j, before] : touched_) fallen += clusters.kept(j) - before.kept(clusters.objective);
+        if (in_any_case || fallen >= kLeastGain * static_cast<double>(made)) {
+            each_move(begin, end, [&](const NodeMove& move) {
+                if (move.made) labels_[move.node] = move.to;
+            });
+            return made;
+        }
+        for (const auto& [j, before] : touched_) clusters.set(j, before);
+        each_move(begin, end, [&](NodeMove& move) {
+            next_[move.node] = labels_[move.node];
+            move.made = false;
+        });
+        return -1;
+    }
+
+    // What the entries of the node's row, and their mirror images in rows that do not move, add to both associations.
+    void add_up(NodeMove& move) const {
+        const auto r = a_.row(move.node);
+        double lost = move.what.loop, won = move.what.loop;
+        for (int64_t p = r.begin; p < r.end; ++p) {
+            const int64_t y = a_.indices[p];
+            if (y == move.node) continue;
+            const int32_t was = labels_[y], is = next_[y];
+            const double w = was == is ? 2 * a_.weight(p) : a_.weight(p);
+            if (was == move.from) lost += w;
+            if (is == move.to) won += w;
+        }
+        move.from_change = -lost;
+        move.to_change = won;
+    }
+
+    void wake(const NodeMove& move) {
+        const auto lower = [&](int64_t y, int64_t by) {
+            std::atomic_ref<int64_t> lack(lacking_[y]);
+            if (lack.load(std::memory_order_relaxed) > 0) lack.fetch_sub(by, std::memory_order_relaxed);
+        };
+        if (!move.made) {
+            lower(move.node, std::numeric_limits<int64_t>::max() / 2);  // another move came first: look again
+            return;
+        }
+        const auto r = a_.row(move.node);
+        for (int64_t p = r.begin; p < r.end; ++p) {
+            const int64_t y = a_.indices[p];
+            if (y != move.node) lower(y, rise_of(clusters.nearer(labels_[y], move.from, move.to, a_.weight(p))));
+        }
+    }
+
+    void touch(int32_t j) {
+        if (touched_at_[j] == stamp_) return;
+        touched_at_[j] = stamp_;
+        touched_.emplace_back(j, clusters.at(j));
+    }
+
+    template <class F>
+    void each_move(int64_t begin, int64_t end, F&& f) {
+        parallel_blocks(context_, end - begin, kMovesOfTask, [&](int64_t, int64_t first, int64_t last) {
+            for (int64_t i = begin + first; i < begin + last; ++i) f(moves_[i]);
+        });
+    }
+
+    static constexpr int64_t kMovesOfTask = 512;
+
+    Context& context_;
+    const Csr<Index, Weight>& a_;
+    const double* degrees_;
+    const double* sizes_;
+    int32_t* labels_;
+    LazyVector<int32_t> next_;     // labels as they would be after the moves that are looked at
+    LazyVector<int64_t> lacking_;  // by node: what its best move lacked when it was last looked at, less what rose since
+    std::vector<NodeMove> moves_;
+    std::vector<std::pair<int32_t, ClusterSums>> touched_;  // clusters whose sums are about to change, as they were
+    std::vector<int64_t> touched_at_;
+    int64_t stamp_ = 0;
+    bool known_exactly_ = true;  // nothing was made in this round yet
+    Pool<Scratch> pool_;
+};
+
+// Passes until a full one makes no move, max_passes are done, or one lowers F by less than tolerance·F. Passes look at active
+// nodes only (neighbours moved); when none of those moves, one over all nodes decides, since volumes change for everybody.
 template <class Index, class Weight>
 Refinement refine(Context& context, const Csr<Index, Weight>& a, const double* degrees, const double* sizes, int32_t* labels,
                   int64_t k, const Objective& f, const double* due, int64_t max_passes, double tolerance) {
     check_labels(labels, a.n, k);
     Refinement result;
-    const auto fresh = [&] { return std::make_unique<CutPolicy>(context, a, degrees, sizes, labels, k, f, due); };
-    auto policy = fresh();
-    result.before = policy->clusters.value();
-    LazyVector<uint8_t> active(a.n, 1);
-    LazyVector<int32_t> stamp(a.n, 0);
-    int32_t batch_number = 0;
+    Refiner<Index, Weight> refiner(context, a, degrees, sizes, labels, k, f, due);
+    double value = result.before = refiner.clusters.value();
     bool full = true;
-    double value = result.before;
     while (result.passes < max_passes) {
-        const SweepResult pass = sweep(context, a, labels, k, *policy, active, stamp, batch_number);
+        const int64_t moves = refiner.pass(result.passes);
         ++result.passes;
-        result.moves += pass.moves;
+        result.moves += moves;
         const double last = value;
-        value = policy->clusters.value();
-        if (pass.moves == 0 && full) {
+        value = refiner.clusters.value();
+        if (moves == 0 && full) {
             result.converged = true;
             break;
         }
         if (tolerance > 0 && last - value < tolerance * value) break;
         full = false;
-        if (pass.moves == 0) {
-            // Sums updated by millions of moves carry rounding. The sweep that decides has the sums that a second call
+        if (moves == 0) {
+            // Sums updated by millions of moves carry rounding. The pass that decides has the sums that a second call
             // would begin with, so that such a call finds no move either.
-            policy = fresh();
-            std::fill(active.begin(), active.end(), uint8_t{1});
+            refiner.count_anew();
             full = true;
         }
     }
-    result.after = policy->clusters.value();
+    result.after = refiner.clusters.value();
     return result;
 }
 

@@ -19,8 +19,8 @@
 
 namespace corecut {
 
-// Rows of a block, and blocks that a thread takes at a time.
-inline constexpr int64_t kBlockRows = 64, kBlocksAtOnce = 16;
+// Rows of a block, and entries of the blocks that a thread takes at a time.
+inline constexpr int64_t kBlockRows = 64, kEntriesOfTask = 1 << 15;
 // Rounds of a pass.
 inline constexpr uint64_t kRounds = 8;
 
@@ -41,6 +41,11 @@ inline void blocks_of_round(int64_t n, uint64_t pass, uint64_t round, std::vecto
         if (in_round(b, pass, round)) blocks.push_back(b);
 }
 
+inline int64_t blocks_at_once(int64_t n, int64_t entries) {
+    const int64_t per_block = entries / std::max<int64_t>(n / kBlockRows, 1) + 1;
+    return std::clamp<int64_t>(kEntriesOfTask / per_block, 1, 64);
+}
+
 // Moves of one round, in lists of the tasks that found them. Task borders depend on the graph only.
 using MoveLists = std::vector<std::vector<Move>>;
 
@@ -57,41 +62,45 @@ CORECUT_INLINE void lower_to(T& place, T value) {
         if (shared.compare_exchange_weak(now, value, std::memory_order_relaxed)) return;
 }
 
-// What the rows of one block have added to groups, before anybody else knows. A bit by hash says for most groups that it is
-// nothing.
-class BlockInflow {
+// What the rows of one block have changed of the sums of clusters, before anybody else knows: a table of fixed size, since every
+// row changes two clusters at most.
+template <class Value>
+class BlockChanges {
    public:
     void clear() {
-        for (uint64_t& word : seen_) word = 0;
-        added_.clear();
+        for (uint32_t at : used_) keys_[at] = -1;
+        used_.clear();
     }
 
-    CORECUT_INLINE uint32_t of(int32_t group) const {
-        const uint32_t bit = hash(group);
-        if (!(seen_[bit / 64] >> (bit % 64) & 1)) return 0;
-        for (const auto& [other, mass] : added_)
-            if (other == group) return mass;
-        return 0;
+    CORECUT_INLINE const Value* find(int32_t cluster) const {
+        for (uint32_t at = place(cluster);; at = (at + 1) % kPlaces) {
+            if (keys_[at] == cluster) return &values_[at];
+            if (keys_[at] < 0) return nullptr;
+        }
     }
 
-    void add(int32_t group, uint32_t mass) {
-        const uint32_t bit = hash(group);
-        seen_[bit / 64] |= uint64_t{1} << (bit % 64);
-        for (auto& [other, sum] : added_)
-            if (other == group) {
-                sum += mass;
-                return;
-            }
-        added_.emplace_back(group, mass);
+    // The place of a cluster's changed sums; `first` where there are none yet.
+    Value& at(int32_t cluster, const Value& first) {
+        uint32_t at = place(cluster);
+        while (keys_[at] >= 0 && keys_[at] != cluster) at = (at + 1) % kPlaces;
+        if (keys_[at] < 0) {
+            keys_[at] = cluster;
+            values_[at] = first;
+            used_.push_back(at);
+        }
+        return values_[at];
     }
+
+    BlockChanges() : keys_(kPlaces, -1), values_(kPlaces) {}
 
    private:
-    static constexpr uint32_t kLogBits = 11;
+    static constexpr uint32_t kPlaces = 8 * kBlockRows;
 
-    static uint32_t hash(int32_t group) { return (static_cast<uint32_t>(group) * 0x9E3779B1U) >> (32 - kLogBits); }
+    static uint32_t place(int32_t cluster) { return (static_cast<uint32_t>(cluster) * 0x9E3779B1U >> 16) % kPlaces; }
 
-    uint64_t seen_[(1 << kLogBits) / 64] = {};
-    std::vector<std::pair<int32_t, uint32_t>> added_;  // at most one for every row of the block
+    std::vector<int32_t> keys_;
+    std::vector<Value> values_;
+    std::vector<uint32_t> used_;
 };
 
 // Volumes of groups under a bound, in whole numbers: a degree is counted in units of a power of two, about a billionth of the
