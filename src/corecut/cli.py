@@ -23,6 +23,7 @@ from corecut.commands.evaluate import evaluate
 from corecut.commands.experiment import experiment
 from corecut.commands.info import info
 from corecut.commands.words import in_options
+from corecut.engines.scratch import EngineError
 
 
 class _Commands(TyperGroup):
@@ -38,7 +39,7 @@ class _Commands(TyperGroup):
                 raise
             except MemoryError as error:
                 _fail(f"there is not enough memory ({error})" if str(error) else "there is not enough memory")
-            except (ValueError, TypeError, OSError) as error:
+            except (ValueError, TypeError, OSError, EngineError) as error:
                 _fail(in_options(str(error)) or type(error).__name__)
 
 

@@ -64,7 +64,8 @@ class CoresetSpectralClustering(GraphClusterer):
     seeding_factor
         ⌈f·k⌉ D² draws are made before the coreset is sampled.
     sampler
-        "rejection", "tree" (the paper's) or "naive"; the law is the same.
+        "rejection", "tree" (the paper's) or "naive"; the law is the same. "rounds" makes the draws in eight rounds, by races
+        that blocks of nodes can run on their own.
     importance
         Second term of the sensitivity: "seeds" (as in the reference implementation) or "cluster" (as in the theorem). The
         latter gives weights so uneven that labels of the nodes suffer; see the docs for the measurement.

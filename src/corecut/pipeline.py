@@ -107,7 +107,7 @@ def cluster_graph(
     draw = _draw_by_coreset if choices.samples(top.graph) else _draw_directly
     best, draws, sample, balance = draw(run, top, n_isolated=_isolated(graph))
     with stage("refinement"):
-        labels = refine_down(whole, levels, best, choices, balance, engine)
+        labels = refine_down(whole, levels, best, choices, balance, engine=engine)
         labels = place_isolated(graph, labels, choices.n_clusters, choices.objective(graph.degrees))
         # Bounds may need clusters of isolated nodes alone; otherwise these count as empty.
         counting = np.ones(graph.n_nodes) if choices.bounded else graph.degrees
@@ -264,7 +264,7 @@ def _label(
 
 
 def refine_down(
-    whole: WeightedGraph, levels: list[Quotient], labels: LabelArray, choices: Choices, balance: float, engine: Engine
+    whole: WeightedGraph, levels: list[Quotient], labels: LabelArray, choices: Choices, balance: float, *, engine: Engine
 ) -> LabelArray:
     """Carry a partition of the coarsest level down to the graph itself, refined on every level."""
     objective = choices.objective(whole.graph.degrees, balance=balance, n_isolated=_isolated(whole.graph))

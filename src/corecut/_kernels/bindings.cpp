@@ -39,6 +39,7 @@ void bind_repair(nb::module_& m);
 void bind_refinement(nb::module_& m);
 void bind_aggregation(nb::module_& m);
 void bind_blocks(nb::module_& m);
+void bind_block_refinement(nb::module_& m);
 void bind_spectral(nb::module_& m);
 void bind_lloyd(nb::module_& m);
 void bind_datasets(nb::module_& m);
@@ -98,6 +99,7 @@ NB_MODULE(_core, m) {
     bind_refinement(m);
     bind_aggregation(m);
     bind_blocks(m);
+    bind_block_refinement(m);
     bind_spectral(m);
     bind_lloyd(m);
     bind_datasets(m);

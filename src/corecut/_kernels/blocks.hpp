@@ -34,9 +34,7 @@ class GroupRounds {
     // Which of a round's proposals fit. They are made, and rows that may want to move now are marked.
     virtual std::vector<uint8_t> commit(Context& context, const int32_t* nodes, const int32_t* targets, int64_t count,
                                         uint64_t pass, uint64_t round, bool mark) = 0;
-    // Make the moves of a round again, by what its commit decided.
-    virtual void replay(Context& context, const int32_t* nodes, const int32_t* targets, const uint8_t* made, int64_t count,
-                        uint64_t pass, uint64_t round, bool mark) = 0;
+    // Make moves that a commit has decided on, at a worker.
     virtual void move(const int32_t* nodes, const int32_t* targets, int64_t count) = 0;
     virtual Proposals lone(int64_t begin, int64_t end) const = 0;
     // Groups of all nodes, numbered.
@@ -82,18 +80,6 @@ class GroupRoundsOf final : public GroupRounds {
             for (const Move& move : list) made.push_back(move.made);
         looked_at(context, lists, pass, round, mark);
         return made;
-    }
-
-    void replay(Context& context, const int32_t* nodes, const int32_t* targets, const uint8_t* made, int64_t count, uint64_t pass,
-                uint64_t round, bool mark) override {
-        MoveLists lists = listed(nodes, targets, count);
-        int64_t i = 0;
-        for (auto& list : lists)
-            for (Move& move : list) {
-                move.made = made[i++];
-                if (move.made) make(static_cast<int32_t>(move.node), move.target);
-            }
-        looked_at(context, lists, pass, round, mark);
     }
 
     void move(const int32_t* nodes, const int32_t* targets, int64_t count) override {
@@ -168,7 +154,10 @@ class GroupRoundsOf final : public GroupRounds {
             if (in_round(b, pass, round))
                 std::fill(grouping_.active.begin() + b * kBlockRows,
                           grouping_.active.begin() + std::min(a_.n, (b + 1) * kBlockRows), uint8_t{0});
-        if (mark) grouping_.wake(context, lists);
+        if (!mark) return;
+        for (const auto& list : lists)
+            for (const Move& move : list) a_.check_columns(a_.row(move.node));  // what a worker has read may differ from what is here
+        grouping_.wake(context, lists);
     }
 };
 

@@ -10,7 +10,7 @@ namespace corecut {
 namespace {
 
 // The state of the rounds, with the arrays it looks at.
-struct BoundRounds {
+struct BoundGroupRounds {
     Matrix matrix;
     In<double> degrees;
     std::unique_ptr<GroupRounds> rounds;
@@ -24,10 +24,10 @@ int64_t length_of(const Array& array) {
 }
 
 void bind_group_rounds(nb::module_& m) {
-    nb::class_<BoundRounds>(m, "GroupRounds")
+    nb::class_<BoundGroupRounds>(m, "GroupRounds")
         .def(
             "__init__",
-            [](BoundRounds* self, const Matrix& matrix, In<double> degrees, double cap, int threads) {
+            [](BoundGroupRounds* self, const Matrix& matrix, In<double> degrees, double cap, int threads) {
                 require_length(degrees, matrix.nodes(), "degrees");
                 if (matrix.nodes() > std::numeric_limits<int32_t>::max())
                     throw InputError("aggregation is limited to 2^31 - 1 nodes");
@@ -37,17 +37,17 @@ void bind_group_rounds(nb::module_& m) {
                         rounds = std::make_unique<GroupRoundsOf<Index, Weight>>(context, a, degrees.data(), cap);
                     });
                 });
-                new (self) BoundRounds{matrix, degrees, std::move(rounds)};
+                new (self) BoundGroupRounds{matrix, degrees, std::move(rounds)};
             },
             nb::arg("matrix"), nb::arg("degrees"), nb::arg("cap"), nb::arg("threads"))
         .def("propose",
-             [](const BoundRounds& self, int64_t begin, int64_t end, uint64_t pass, uint64_t round) {
+             [](const BoundGroupRounds& self, int64_t begin, int64_t end, uint64_t pass, uint64_t round) {
                  Proposals found;
                  run(1, [&](Context& context) { found = self.rounds->propose(context, begin, end, pass, round); });
                  return pairs(std::move(found));
              })
         .def("commit",
-             [](BoundRounds& self, In<int32_t> nodes, In<int32_t> targets, uint64_t pass, uint64_t round, bool mark, int threads) {
+             [](BoundGroupRounds& self, In<int32_t> nodes, In<int32_t> targets, uint64_t pass, uint64_t round, bool mark, int threads) {
                  require_length(targets, length_of(nodes), "targets");
                  std::vector<uint8_t> made;
                  run(checked_threads(threads), [&](Context& context) {
@@ -55,45 +55,36 @@ void bind_group_rounds(nb::module_& m) {
                  });
                  return to_numpy(std::move(made));
              })
-        .def("replay",
-             [](BoundRounds& self, In<int32_t> nodes, In<int32_t> targets, In<uint8_t> made, uint64_t pass, uint64_t round, bool mark,
-                int threads) {
-                 require_length(targets, length_of(nodes), "targets");
-                 require_length(made, length_of(nodes), "made");
-                 run(checked_threads(threads), [&](Context& context) {
-                     self.rounds->replay(context, nodes.data(), targets.data(), made.data(), length_of(nodes), pass, round, mark);
-                 });
-             })
         .def("move",
-             [](BoundRounds& self, In<int32_t> nodes, In<int32_t> targets) {
+             [](BoundGroupRounds& self, In<int32_t> nodes, In<int32_t> targets) {
                  require_length(targets, length_of(nodes), "targets");
                  self.rounds->move(nodes.data(), targets.data(), length_of(nodes));
              })
         .def("lone",
-             [](const BoundRounds& self, int64_t begin, int64_t end) {
+             [](const BoundGroupRounds& self, int64_t begin, int64_t end) {
                  Proposals found;
                  run(1, [&](Context&) { found = self.rounds->lone(begin, end); });
                  return pairs(std::move(found));
              })
         .def("finish",
-             [](BoundRounds& self, In<int32_t> nodes, In<int32_t> favourites, int threads) {
+             [](BoundGroupRounds& self, In<int32_t> nodes, In<int32_t> favourites, int threads) {
                  require_length(favourites, length_of(nodes), "favourites");
                  run(checked_threads(threads), [&](Context& context) {
                      self.rounds->finish(context, nodes.data(), favourites.data(), length_of(nodes));
                  });
              })
         .def("set_labels",
-             [](BoundRounds& self, In<int32_t> labels) {
+             [](BoundGroupRounds& self, In<int32_t> labels) {
                  require_length(labels, self.matrix.nodes(), "labels");
                  self.rounds->set_labels(labels.data());
              })
         .def("set_active",
-             [](BoundRounds& self, In<uint8_t> active) {
+             [](BoundGroupRounds& self, In<uint8_t> active) {
                  require_length(active, self.matrix.nodes(), "active");
                  std::copy(active.data(), active.data() + self.matrix.nodes(), self.rounds->active().begin());
              })
-        .def("labels", [](BoundRounds& self) { return to_numpy(LazyVector<int32_t>(self.rounds->labels())); })
-        .def("active", [](BoundRounds& self) { return to_numpy(LazyVector<uint8_t>(self.rounds->active())); });
+        .def("labels", [](BoundGroupRounds& self) { return to_numpy(LazyVector<int32_t>(self.rounds->labels())); })
+        .def("active", [](BoundGroupRounds& self) { return to_numpy(LazyVector<uint8_t>(self.rounds->active())); });
     m.attr("ROUNDS_OF_A_PASS") = kRounds;
     m.attr("ROWS_OF_A_BLOCK") = kBlockRows;
     m.attr("FEW_MOVES") = kFewMoves;

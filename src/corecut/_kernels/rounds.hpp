@@ -112,7 +112,7 @@ class BoundedVolumes {
     uint32_t cap = 0;
     double unit = 1.0;  // of mass, in units of degree
 
-    BoundedVolumes(Context& context, const double* degrees, int64_t n, double bound) : mass(n), volume(n), inflow_(n) {
+    BoundedVolumes(Context& context, const double* degrees, int64_t n, double bound) : mass(n), volume(n) {
         int exponent = 0;
         std::frexp(bound, &exponent);
         const double scale = std::ldexp(1.0, kBits - exponent);
@@ -122,7 +122,6 @@ class BoundedVolumes {
             for (int64_t x = begin; x < end; ++x) {
                 const double scaled = std::ceil(degrees[x] * scale);
                 mass[x] = volume[x] = scaled <= cap ? static_cast<uint32_t>(scaled) : cap + 1;
-                inflow_[x] = 0;
             }
         });
     }
@@ -133,6 +132,12 @@ class BoundedVolumes {
     // a group makes room in the next round. Returns how many were made.
     int64_t commit(Context& context, MoveLists& lists, int32_t* labels) {
         const auto tasks = static_cast<int64_t>(lists.size());
+        if (inflow_.size() != mass.size()) {  // who only proposes does without
+            inflow_.resize(mass.size());
+            parallel_blocks(context, static_cast<int64_t>(mass.size()), kRowBlock, [&](int64_t, int64_t begin, int64_t end) {
+                std::fill(inflow_.begin() + begin, inflow_.begin() + end, uint64_t{0});
+            });
+        }
         parallel_blocks(context, tasks, 1, [&](int64_t t, int64_t, int64_t) {
             for (const Move& move : lists[t]) add_to(inflow_[move.target], uint64_t{mass[move.node]});
         });

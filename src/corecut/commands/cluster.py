@@ -15,6 +15,7 @@ import typer
 from corecut._files import is_same
 from corecut._progress import Stages
 from corecut._typing import FloatArray, IntArray
+from corecut.commands.machines import Machines, machines
 from corecut.commands.options import GraphPath, Jobs, Reading, Seed, reading, shared
 from corecut.commands.screen import Screen, screen
 from corecut.commands.words import OPTION_OF, SETTABLE, in_options
@@ -71,7 +72,7 @@ def size_option(text: str | None) -> int | float | None:
         raise typer.BadParameter(f"{text!r} is not a number of nodes (500) or a factor of the mean cluster (1.5)") from None
 
 
-@shared(reading=reading, screen=screen)
+@shared(reading=reading, machines=machines, screen=screen)
 def cluster(
     graph: GraphPath,
     *,
@@ -109,6 +110,7 @@ def cluster(
     ] = None,
     jobs: Jobs = None,
     reading: Reading,
+    machines: Machines,
     screen: Screen,
 ) -> None:
     """Cluster a graph by normalised cut and write the cluster of every node.
@@ -150,7 +152,7 @@ def cluster(
     with ExitStack() as stack:
         with clock("read"):
             loaded, report = stack.enter_context(reading.load(graph, screen, jobs))
-        model.fit(loaded)
+        model.set_params(engine=stack.enter_context(machines.engine())).fit(loaded)
         if to_stdout:
             ids = range(loaded.n_nodes) if loaded.node_ids is None else loaded.node_ids.tolist()
             sys.stdout.writelines(f"{node}\t{label}\n" for node, label in zip(ids, model.labels_.tolist(), strict=True))

@@ -1,8 +1,8 @@
 """What a worker does: pure functions of a block of rows, of arrays in the scratch folder, and of a few numbers.
 
-A worker maps its rows from the graph's files. The state of rounds (labels, sums) it keeps between tasks, and brings it up to date
-from the files that the client writes after each round; a new worker, or one that fell behind, begins with the last state. So
-a task may run anywhere, again, or twice.
+A worker maps its rows from the graph's files. The state of rounds (labels, sums) it keeps between tasks, and brings it up to
+date from the files that the client writes after each round; a new worker, or one that fell behind, begins with the last state.
+So a task may run anywhere, again, or twice.
 """
 
 from __future__ import annotations
@@ -58,8 +58,10 @@ class Round:
         The graph.
     stage
         Folder of the stage's checkpoints.
+    kind
+        "aggregation" or "refinement".
     settings
-        What the stage's rounds are made with.
+        What the stage's rounds are made with: the bound on volumes; or k, fee, smallest and largest size.
     number, base
         Rounds before this one, and before the last state that was written.
     turn
@@ -68,6 +70,7 @@ class Round:
 
     place: Place
     stage: str
+    kind: str
     settings: tuple[float, ...]
     number: int
     base: int
@@ -99,34 +102,46 @@ class _Kept:
             self.place, self.files = place, files
         return self.matrix, self.files
 
-    def grouping(self, job: Round) -> Any:
-        """Return the state of aggregation before a round."""
-        stage = (job.place, job.stage, job.settings)
+    def before(self, job: Round) -> Any:
+        """Return the state before a round."""
+        stage = (job.place, job.stage)
         checkpoints = Checkpoints(Path(job.stage))
         if self.stage != stage:
             self.rounds = self.stage = None  # before the next one takes memory
-            matrix, files = self.graph(job.place)
-            self.rounds = _core.GroupRounds(matrix, files["degrees"], *job.settings, 1)
+            self.rounds = self._begun(job, checkpoints)
             self.stage, self.number = stage, -1
         if self.number > job.number or self.number < job.base:
             self.rounds.set_labels(load(checkpoints.state(job.base), "labels")["labels"])
             self.number = job.base
-            self._wake(load(checkpoints.state(job.base), "active"))
+        if self.number == job.base:  # a pass may begin with other sums, or other rows to look at, than the last one ended with
+            self._know(load(checkpoints.state(job.base), *_KNOWN))
         while self.number < job.number:
-            made = load(checkpoints.round(self.number))
-            self.number = -1  # should this fail half-way
+            number, self.number = self.number, -1  # should this fail half-way
+            made = load(checkpoints.round(number), "nodes", "targets", "made", *_KNOWN)
             chosen = made["made"].astype(bool)
             self.rounds.move(made["nodes"][chosen], made["targets"][chosen])
-            self._wake(made)
-            self.number = int(made["number"]) + 1
+            self._know(made)
+            self.number = number + 1
         return self.rounds
 
-    def _wake(self, arrays: dict[str, AnyArray]) -> None:
+    def _begun(self, job: Round, checkpoints: Checkpoints) -> Any:
+        matrix, files = self.graph(job.place)
+        if job.kind == "aggregation":
+            return _core.GroupRounds(matrix, files["degrees"], *job.settings, 1)
+        k, *objective = job.settings
+        sizes = np.load(checkpoints.folder / "sizes.npy", mmap_mode="r")
+        labels = load(checkpoints.state(job.base), "labels")["labels"]
+        return _core.RefineRounds(matrix, files["degrees"], sizes, labels, int(k), _core.Objective(*objective), 1)
+
+    def _know(self, arrays: dict[str, AnyArray]) -> None:
         if "active" in arrays:
-            n = self.files["indptr"].size - 1
-            self.rounds.set_active(np.unpackbits(arrays["active"], count=n))
+            self.rounds.set_active(np.unpackbits(arrays["active"], count=self.files["indptr"].size - 1))
+        if "inside" in arrays:
+            self.rounds.set_sums(*(arrays[name] for name in SUMS))
 
 
+SUMS = ("inside", "volume", "size", "members")
+_KNOWN = ("active", *SUMS)
 _KEPT = _Kept()
 
 
@@ -150,7 +165,7 @@ def forget() -> None:
 def propose_groups(job: Round, block: Block) -> dict[str, Any]:
     """Return the moves that rows of a block propose in a round of aggregation."""
     with _KEPT.lock:
-        rounds = _KEPT.grouping(job)
+        rounds = _KEPT.before(job)
     nodes, targets = rounds.propose(*block, *job.turn)
     return packed(Path(job.stage) / f"moves-{job.number}-{block[0]}.npz", nodes=nodes, targets=targets)
 
@@ -158,9 +173,27 @@ def propose_groups(job: Round, block: Block) -> dict[str, Any]:
 def lone_nodes(job: Round, block: Block) -> dict[str, Any]:
     """Return the nodes of a block that are alone after the last round, and the groups that they would like to be in."""
     with _KEPT.lock:
-        rounds = _KEPT.grouping(job)
+        rounds = _KEPT.before(job)
     nodes, targets = rounds.lone(*block)
     return packed(Path(job.stage) / f"lone-{block[0]}.npz", nodes=nodes, targets=targets)
+
+
+def propose_moves(job: Round, block: Block) -> dict[str, Any]:
+    """Return the moves that rows of a block propose in a round of refinement, and what other rows lack for one."""
+    with _KEPT.lock:
+        rounds = _KEPT.before(job)
+    nodes, targets, lacks = rounds.propose(*block, *job.turn)
+    name = f"moves-{job.number}-{block[0]}.npz"
+    return packed(Path(job.stage) / name, nodes=nodes, targets=targets, lacks=lacks)
+
+
+def weights_within(place: Place, stage: str, block: Block) -> dict[str, Any]:
+    """Return the weight of every row towards its own cluster."""
+    with _KEPT.lock:
+        matrix, _ = _KEPT.graph(place)
+    labels = np.load(Path(stage) / "labels.npy", mmap_mode="r")
+    within = _core.weights_within(matrix, labels, *block)
+    return packed(Path(stage) / f"within-{block[0]}.npz", within=within)
 
 
 def contract_rows(place: Place, stage: str, count: int, whole: bool, block: Block) -> int:

@@ -1,0 +1,123 @@
+"""A session: one fit on a cluster, its folder, and where the graphs of its levels lie."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zlib
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from corecut._typing import AnyArray, IntArray
+from corecut.engines import tasks
+from corecut.engines.scratch import Checkpoints, EngineError, load, save_plain
+from corecut.graph import Graph
+from corecut.store import GraphStore
+
+
+class Session:
+    """One fit: its folder, and where graphs lie."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._stages = 0
+        self._known: list[tuple[AnyArray, Path, bool]] = []
+
+    def stage(self, name: str) -> Checkpoints:
+        """Return the files of the next stage; the same stages come in the same order in every run."""
+        self._stages += 1
+        return Checkpoints(self.folder / f"{self._stages:03}-{name}")
+
+    def know(self, graph: Graph, folder: Path, *, whole: bool) -> None:
+        """Remember where a graph lies."""
+        self._known.append((graph.indices, folder, whole))
+
+    def expect(self, indices: AnyArray, folder: Path, *, whole: bool) -> None:
+        """Remember where the graph lies that will be made of these columns."""
+        self._known.append((indices, folder, whole))
+
+    def whole(self, graph: Graph) -> bool:
+        """Whether all weights are whole numbers, whose sums do not depend on the order."""
+        return self._find(graph)[1]
+
+    def place(self, graph: Graph) -> Path:
+        """Return where a graph lies; a quotient's degrees are put beside it when they are first needed."""
+        folder, _ = self._find(graph)
+        if not GraphStore.is_store(folder):
+            folder = folder / "level"
+            if not (folder / "degrees.npy").exists():
+                folder.mkdir(exist_ok=True)
+                for name in ("indptr", "indices", "data"):
+                    with suppress(FileExistsError):
+                        os.link(folder.parent / f"rows-{name}.npy", folder / f"{name}.npy")
+                save_plain(folder / "degrees.npy", graph.degrees)
+        return folder
+
+    def _find(self, graph: Graph) -> tuple[Path, bool]:
+        for indices, folder, whole in self._known:
+            if indices is graph.indices:
+                return folder, whole
+        raise EngineError("a graph of this stage lies in no folder that workers could read")
+
+
+def divided(borders: AnyArray, count: int, unit: int) -> list[tasks.Block]:
+    """Cut rows into at most `count` blocks of about as many entries; they begin at multiples of `unit`."""
+    rows, entries = borders.size - 1, int(borders[-1])
+    # An empty row costs something, too.
+    wanted = np.linspace(0, entries + rows, max(1, count) + 1)[1:-1]
+    cuts = np.searchsorted(np.asarray(borders) + np.arange(rows + 1), wanted)
+    edges = np.unique(np.concatenate([[0], np.minimum(cuts // unit * unit, rows), [rows]]))
+    return [(int(begin), int(end)) for begin, end in pairwise(edges)]
+
+
+def assemble(folder: Path, firsts: list[int]) -> IntArray:
+    """Put the quotient's rows together from the blocks' files, without ever holding them all. Returns checksums."""
+    lengths = np.concatenate([np.load(folder / f"merged-{first}.lengths.npy") for first in firsts])
+    save_plain(folder / "rows-indptr.npy", np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+    total = int(lengths.sum())
+    for name, part, dtype in (("indices", "columns", np.int32), ("data", "weights", np.float64)):
+        with (folder / f"rows-{name}.npy").open("wb") as file:
+            header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (total,)}
+            np.lib.format.write_array_header_1_0(file, header)
+            for first in firsts:
+                file.write(np.load(folder / f"merged-{first}.{part}.npy", mmap_mode="r").data)
+    return _checksums(folder)
+
+
+def _checksums(folder: Path) -> IntArray:
+    sums = []
+    for name in ("indptr", "indices", "data"):
+        checksum = 0
+        with (folder / f"rows-{name}.npy").open("rb") as file:
+            while block := file.read(1 << 24):
+                checksum = zlib.crc32(block, checksum)
+        sums.append(checksum)
+    return np.array(sums, np.int64)
+
+
+def verify(here: Checkpoints) -> None:
+    """Refuse rows that are not what was written."""
+    try:
+        good = np.array_equal(_checksums(here.folder), load(here.result)["sums"])
+    except OSError:
+        good = False
+    if not good:
+        raise EngineError(f"the checkpoint {here.folder} is damaged: its checksum is wrong; run again without resume")
+
+
+def fingerprint(graph: Graph) -> str:
+    """Return what tells a graph from another: the checksums of a store, or those of the arrays."""
+    if graph.store is not None:
+        return str(tasks.describe(str(graph.store)).get("seen"))
+    parts = [graph.indptr, graph.indices] + ([] if graph.weights is None else [graph.weights])
+    return str([zlib.crc32(np.ascontiguousarray(part).data.cast("B")) for part in parts])
+
+
+def beside(graph: Graph, key: str) -> Path:
+    """Return a scratch folder for a graph."""
+    if graph.store is None:
+        return Path(tempfile.gettempdir()) / f"corecut-dask-{key[:12]}"
+    return graph.store.with_name(f".{graph.store.name}.dask")
