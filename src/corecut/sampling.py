@@ -163,4 +163,5 @@ def _uniform(points: IntArray, seed: int, number: int) -> FloatArray:
 
     key = mixed(np.array([seed, number], np.uint64) + np.array([0x9E3779B97F4A7C15, 0xD1342543DE82EF95], np.uint64))
     bits = mixed((key[0] ^ key[1] << np.uint64(1)) + np.uint64(0x9E3779B97F4A7C15) * (points.astype(np.uint64) + np.uint64(1)))
-    return ((bits >> np.uint64(11)).astype(np.float64) + 1.0) * 2.0**-53
+    uniform: FloatArray = ((bits >> np.uint64(11)).astype(np.float64) + 1.0) * 2.0**-53
+    return uniform

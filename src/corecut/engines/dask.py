@@ -291,7 +291,7 @@ class DaskEngine:
                 full = True
         labels[:] = rounds.labels()
         done = {"counts": np.array([passes, moves, full, converged]), "values": np.array([before, rounds.value()])}
-        here.finish(labels=labels, **done)
+        here.finish(labels=labels, counts=done["counts"], values=done["values"])
         return _refined(**done)
 
     def _within(self, graph: Graph, here: Checkpoints, labels: LabelArray) -> FloatArray:

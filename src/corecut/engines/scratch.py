@@ -62,7 +62,8 @@ def save(path: Path, **arrays: AnyArray) -> None:
 def load(path: Path, *names: str) -> Arrays:
     """Return arrays of a file, all or those of some names that it has, compared with their checksums."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        # Opened here: NumPy leaves a file that is no archive open.
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             return {name: file[name] for name in (names or file.files) if name in file.files}
     except FileNotFoundError:
         raise ScratchError(

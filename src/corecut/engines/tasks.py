@@ -127,7 +127,8 @@ class _Kept:
     def _begun(self, job: Round, checkpoints: Checkpoints) -> Any:
         matrix, files = self.graph(job.place)
         if job.kind == "aggregation":
-            return _core.GroupRounds(matrix, files["degrees"], *job.settings, 1)
+            (cap,) = job.settings
+            return _core.GroupRounds(matrix, files["degrees"], cap, 1)
         k, *objective = job.settings
         sizes = np.load(checkpoints.folder / "sizes.npy", mmap_mode="r")
         labels = load(checkpoints.state(job.base), "labels")["labels"]
@@ -201,7 +202,7 @@ def contract_rows(place: Place, stage: str, count: int, whole: bool, block: Bloc
     with _KEPT.lock:
         matrix, _ = _KEPT.graph(place)
     groups = np.load(Path(stage) / "groups.npy", mmap_mode="r")
-    found = _core.contract_rows(matrix, groups, count, *block, whole)
+    found: tuple[AnyArray, ...] = _core.contract_rows(matrix, groups, count, *block, whole)
     for name, array in zip(("groups", "lengths", "columns", "weights"), found, strict=True):
         save_plain(Path(stage) / f"piece-{block[0]}.{name}.npy", array)
     return int(found[2].size)
@@ -219,8 +220,8 @@ def merge_groups(stage: str, count: int, begins: IntArray, block: Block) -> int:
             pieces[name].append(part[name][low:high])
         for name in ("columns", "weights"):
             pieces[name].append(part[name][borders[low] : borders[high]])
-    together = (np.concatenate(pieces[name]) for name in ("groups", "lengths", "columns", "weights"))
-    lengths, columns, weights = _core.merge_pieces(*together, first, last, count)
+    of, lengths, columns, weights = (np.concatenate(part) for part in pieces.values())
+    lengths, columns, weights = _core.merge_pieces(of, lengths, columns, weights, first, last, count)
     for name, array in (("lengths", lengths), ("columns", columns), ("weights", weights)):
         save_plain(Path(stage) / f"merged-{first}.{name}.npy", array)
     return int(columns.size)
