@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import signal
 import subprocess
@@ -18,10 +19,13 @@ import pytest
 import scipy.sparse as sp
 
 from corecut import CoresetSpectralClustering, DaskEngine, Graph, GraphStore, make_degree_corrected_sbm
-from corecut.engines import LocalEngine, scratch as scratch_files, tasks
+from corecut.edges import EdgeRules
+from corecut.engines import LocalEngine, scratch as scratch_files, tables, tasks
 from corecut.engines.cluster import Cluster, connect
 from corecut.engines.scratch import EngineError, Scratch, ScratchError, load, save
 from corecut.engines.session import divided
+from corecut.readers.dispatch import convert_graph
+from corecut.readers.layout import EdgeOptions
 
 distributed = pytest.importorskip("distributed")
 
@@ -254,8 +258,92 @@ def test_a_full_disk_is_told(client: Any, stored: dict[bool, Graph], monkeypatch
         fitted(client, stored[False])
 
 
+# --- tables --------------------------------------------------------------------------------------------------------------
+
+
+def write_table(path: Path, columns: dict[str, Any]) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table(columns), path)
+
+
+@pytest.mark.parametrize(
+    ("rules", "weighted"),
+    [
+        (EdgeRules(), False),
+        (EdgeRules(), True),
+        (EdgeRules("max", "drop"), True),
+        (EdgeRules("unit"), True),
+        (EdgeRules("sum"), False),
+    ],
+)
+@pytest.mark.parametrize("compact", [True, False])
+def test_a_folder_of_edge_files_becomes_the_store_of_all_edges(
+    client: Any, *, rules: EdgeRules, weighted: bool, compact: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    edges = {"source": rng.integers(0, 60, 900) * 3, "target": rng.integers(0, 60, 900) * 3}
+    if weighted:
+        edges["weight"] = rng.random(900) * (rng.random(900) > 0.01)
+    (tmp_path / "edges").mkdir()
+    write_table(tmp_path / "all.parquet", edges)
+    for i in range(3):
+        part = {name: values[i * 300 : (i + 1) * 300] for name, values in edges.items()}
+        write_table(tmp_path / "edges" / f"part-{i}.parquet", part)
+    monkeypatch.setattr(tables, "_BUCKET_ENTRIES", 400)
+    files = tables.edge_files(tmp_path / "edges")
+    place = tmp_path / "ours.store"
+    report = tables.build_store(Cluster(client, 0), files, place, options=EdgeOptions(), rules=rules, compact=compact)
+    expected, wanted = convert_graph(tmp_path / "all.parquet", tmp_path / "theirs.store", rules=rules, compact=compact)
+    ours = GraphStore.open(place, verify=True)
+    for name in ("indptr", "indices", "weights", "degrees", "diagonal", "node_ids"):
+        mine, other = getattr(ours.graph, name), getattr(expected.graph, name)
+        assert (mine is None) == (other is None)
+        assert mine is None or np.array_equal(mine, other)
+    assert report == wanted
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["all.parquet", "edges", "ours.store", "theirs.store"]
+
+
+def test_text_ids_and_missing_weights_are_refused(client: Any, tmp_path: Path) -> None:
+    write_table(tmp_path / "a.parquet", {"source": ["x"], "target": ["y"]})
+    write_table(tmp_path / "b.parquet", {"source": [1], "target": [2]})
+    write_table(tmp_path / "c.parquet", {"source": [1], "target": [2], "weight": [0.5]})
+    settings = {"options": EdgeOptions(), "rules": EdgeRules()}
+    with pytest.raises(EngineError, match=r"a\.parquet: ids are text"):
+        tables.build_store(Cluster(client, 0), [tmp_path / "a.parquet"], tmp_path / "s.store", **settings)
+    with pytest.raises(ValueError, match=r"some files of .* have weights and others do not"):
+        tables.build_store(
+            Cluster(client, 0), [tmp_path / "b.parquet", tmp_path / "c.parquet"], tmp_path / "s.store", **settings
+        )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.parquet", "b.parquet", "c.parquet"]
+
+
+def test_labels_are_written_in_parts(
+    client: Any, stored: dict[bool, Graph], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pq = pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr(tables, "_PART_ROWS", 2500)
+    labels = (np.arange(6000) % 7).astype(np.int32)
+    (tmp_path / "labels").mkdir()
+    (tmp_path / "labels" / "part-00009.parquet").write_bytes(b"left by a run that was killed")
+    engine = DaskEngine(client)
+    engine.write_labels(stored[False], labels, tmp_path / "labels")
+    manifest = json.loads((tmp_path / "labels" / "_manifest.json").read_text())
+    assert [part["nodes"] for part in manifest["parts"]] == [2500, 2500, 1000]
+    files = sorted(path.name for path in (tmp_path / "labels").iterdir())
+    assert files == ["_manifest.json", *(part["file"] for part in manifest["parts"])]
+    table = pq.read_table(tmp_path / "labels")
+    assert np.array_equal(table["label"].to_numpy(), labels)
+    assert np.array_equal(table["node"].to_numpy(), np.arange(6000))
+    with pytest.raises(FileExistsError, match="exists already"):
+        engine.write_labels(stored[False], labels, tmp_path / "labels")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").touch()
+    with pytest.raises(FileExistsError, match="is not empty"):
+        engine.write_labels(stored[False], labels, tmp_path / "full")
+
+
 def test_an_engine_must_be_one() -> None:
-    with pytest.raises(TypeError, match=r"engine must be None, a distributed\.Client or a corecut\.DaskEngine, got str"):
+    with pytest.raises(ValueError, match=r"engine must be None, a distributed\.Client or a corecut\.DaskEngine, got str"):
         CoresetSpectralClustering(3, engine="tcp://host:8786").fit(np.ones((5, 5)))
     with pytest.raises(TypeError, match="client must be a distributed"):
         DaskEngine("tcp://host:8786")
@@ -321,6 +409,7 @@ def test_the_command_runs_on_worker_processes_and_leaves_none(stored: dict[bool,
     assert done.returncode == 0, done.stderr
     expected = CoresetSpectralClustering(K, aggregate=True, random_state=0).fit_predict(stored[False])
     assert np.array_equal(np.load(tmp_path / "labels.npy"), expected)
+    assert left_behind(stored[False]) == []
     refused = subprocess.run([*command[:7], "--resume"], capture_output=True, text=True, check=False)
     assert refused.returncode == 2
     assert "only a run with --dask has checkpoints" in " ".join(refused.stderr.split())

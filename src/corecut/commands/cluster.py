@@ -19,7 +19,6 @@ from corecut.commands.machines import Machines, machines
 from corecut.commands.options import GraphPath, Jobs, Reading, Seed, reading, shared
 from corecut.commands.screen import Screen, screen
 from corecut.commands.words import OPTION_OF, SETTABLE, in_options
-from corecut.labels import check_labels_path, write_labels
 
 # Parameters that have an option of their own, and its default.
 _DEFAULTS: dict[str, Any] = {
@@ -125,7 +124,7 @@ def cluster(
     if output is not None and not to_stdout:
         if is_same(output, graph):
             raise typer.BadParameter(f"{output} is the graph that is read; give the labels another name", param_hint="--output")
-        check_labels_path(output)
+        machines.check_output(output)
     if imbalance is not None:
         if max_size is not None:
             raise typer.BadParameter(
@@ -150,16 +149,17 @@ def cluster(
         raise typer.BadParameter(in_options(str(error))) from None
     clock = Stages()
     with ExitStack() as stack:
+        engine = stack.enter_context(machines.engine())
         with clock("read"):
-            loaded, report = stack.enter_context(reading.load(graph, screen, jobs))
-        model.set_params(engine=stack.enter_context(machines.engine())).fit(loaded)
+            loaded, report = stack.enter_context(machines.load(engine, graph, reading, screen, jobs))
+        model.set_params(engine=engine).fit(loaded)
         if to_stdout:
             ids = range(loaded.n_nodes) if loaded.node_ids is None else loaded.node_ids.tolist()
             sys.stdout.writelines(f"{node}\t{label}\n" for node, label in zip(ids, model.labels_.tolist(), strict=True))
             return
         if output is not None:
             with clock("write"):
-                write_labels(output, model.labels_, loaded.node_ids)
+                machines.write(engine, output, model.labels_, loaded)
         with clock("metrics"):
             cuts = model.conductances_
     before = {"read": clock.timings.pop("read")}

@@ -39,7 +39,7 @@ def as_engine(engine: Any) -> DaskEngine | None:
         return engine
     if is_client(engine):
         return DaskEngine(engine)
-    raise TypeError(
+    raise ValueError(
         f"engine must be None, a distributed.Client or a corecut.DaskEngine, got {type(engine).__name__}: connect first, "
         'with distributed.Client("tcp://host:8786")'
     )
@@ -314,6 +314,15 @@ class DaskEngine:
             part = unpacked(message)
             own[begin:end], other[begin:end] = part["own"], part["other"]
         return own, other
+
+    def write_labels(self, graph: Graph, labels: LabelArray, folder: str | os.PathLike[str]) -> None:
+        """Write labels as a folder of Parquet files, one for each block of nodes; all workers must see the folder.
+
+        Parts appear under their names when they are whole, and the list of them, `_manifest.json`, when all are.
+        """
+        from corecut.engines.tables import write_label_parts
+
+        write_label_parts(self.cluster, graph, labels, Path(os.path.abspath(folder)))
 
     @property
     def _running(self) -> Session:
