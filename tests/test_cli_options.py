@@ -19,11 +19,14 @@ from typer.testing import CliRunner
 from corecut import CoresetSpectralClustering, make_sbm
 from corecut.cli import app
 from corecut.commands import words
+from corecut.commands.machines import machines
 from corecut.commands.options import reading
 
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 # How files are read is the readers' business, and tested with them.
 READING = set(inspect.signature(reading).parameters)
+# Where it runs is tested with real clusters, in test_engines.py.
+MACHINES = set(inspect.signature(machines).parameters)
 # By promise nothing but time and memory depend on these.
 SILENT = {"jobs", "memory", "help"}
 
@@ -81,7 +84,7 @@ def options() -> list[tuple[str, str]]:
             optional = parameter.param_type_name == "option" or not parameter.required
             if name in ("cluster", "evaluate", "planted", "demo", "experiment") and optional:
                 found.append((name, str(parameter.name)))
-    return [(name, option) for name, option in found if option not in READING | SILENT | EXPERIMENTS]
+    return [(name, option) for name, option in found if option not in READING | MACHINES | SILENT | EXPERIMENTS]
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +159,7 @@ def test_options_of_another_experiment_are_refused(run: Any, name: str, option: 
 def test_set_takes_what_no_option_says() -> None:
     parameters = set(CoresetSpectralClustering().get_params())
     own = {"n_clusters", "coreset_size", "random_state", "n_jobs", "symmetrize"}
-    own |= {"balance", "min_cluster_size", "max_cluster_size"}
+    own |= {"balance", "min_cluster_size", "max_cluster_size", "engine"}
     points = {"affinity", "n_neighbors", "gamma", "check"}
     assert set(words.SETTABLE) == parameters - own - points
     assert own <= words.OPTION_OF.keys()

@@ -27,6 +27,7 @@ OPTION_OF: Mapping[str, str] = {
     "mean_degree": "--mean-degree",
     "mixing": "--mixing",
     "degree_exponent": "--degree-exponent",
+    "engine": "--dask",
     "scratch": "--scratch",
 }
 # Parameters of the clustering, which `cluster --set` takes.
