@@ -27,7 +27,7 @@ from corecut import (
     round_embedding,
     spectral_embedding,
 )
-from corecut.spectral import computed_count, leading_eigenvectors, useful_count
+from corecut.spectral import computed_count, leading_eigenvectors, multilevel, useful_count
 from corecut.spectral.blas import gram, single_threaded_blas, times
 from corecut.spectral.components import known_vectors
 from corecut.spectral.hierarchy import Cycle, build_hierarchy
@@ -232,6 +232,50 @@ def test_isolated_nodes_beside_small_gaps() -> None:
     found = leading_eigenvectors(A, 4, random_state=0)
     np.testing.assert_allclose(1 - found.values, 1 - np.cos(np.pi * np.arange(4) / 1999), rtol=0.03, atol=1e-14)
     np.testing.assert_allclose(found.vectors[2000:], 0.0, atol=1e-5)
+
+
+# --- many entries --------------------------------------------------------------------------------------------------------
+
+
+def dense_blocks(nodes: int, blocks: int) -> sp.csr_array:
+    rng = np.random.default_rng(5)
+    of = np.arange(nodes) * blocks // nodes
+    weights = rng.integers(1, 4, (nodes, nodes)) * np.where(of[:, None] == of, 20.0, 1.0)
+    return sp.csr_array(np.triu(weights) + np.triu(weights, 1).T)
+
+
+def test_thinning_keeps_row_sums_and_is_unbiased() -> None:
+    A = dense_blocks(600, 6)
+    problem = SpectralProblem(A, np.asarray(A.sum(axis=1)))
+    thin = [problem.thinned(32.0, seed, 2).adjacency for seed in range(20)]
+    for seed, one in enumerate(thin):
+        checks.same_bits(one, problem.thinned(32.0, seed, 1).adjacency)
+        assert abs(one - one.T).max() < 1e-9
+        assert one.nnz < 0.25 * A.nnz
+        np.testing.assert_allclose(one.sum(axis=1), problem.degrees)
+    mean = sum(one.toarray() for one in thin) / 20
+    heavy = A.toarray() >= 20
+    assert mean[heavy].mean() == pytest.approx(A.toarray()[heavy].mean(), rel=0.01)
+    noise = np.linalg.norm((thin[0] - A).toarray() / problem.degrees[0], 2)
+    assert noise < 2 * 2 / np.sqrt(2 * 32)  # of entries, and as much again of the diagonal
+
+
+def test_vectors_of_a_dense_graph_come_from_a_part_of_its_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multilevel, "_MUCH_WORK", 0)
+    A = dense_blocks(2400, 6)
+    problem = SpectralProblem(A, np.asarray(A.sum(axis=1)))
+    work: list[int] = []
+    apply = SpectralProblem.apply
+
+    def counted(self: SpectralProblem, *block: Any, **factors: Any) -> Any:
+        work.append(self.adjacency.nnz)
+        return apply(self, *block, **factors)
+
+    monkeypatch.setattr(SpectralProblem, "apply", counted)
+    found = leading_eigenvectors(problem, 6, n_clusters=6, eigen_solver="subspace", random_state=0)
+    assert work.count(A.nnz) <= 6 < len(work)
+    exact = np.linalg.eigvalsh(problem.dense())[::-1][:6]
+    np.testing.assert_allclose(1 - found.values[1:], 1 - exact[1:], rtol=0.02)
 
 
 # --- clusters ------------------------------------------------------------------------------------------------------------

@@ -85,6 +85,25 @@ NB_MODULE(_core, m) {
         return std::make_tuple(to_numpy(std::move(result.indptr)), to_numpy(std::move(result.indices)),
                                to_numpy(std::move(result.data)));
     });
+    // Processor time that this process has spent in parallel regions, and what would be left of it on so many cores.
+    m.def("parallel_seconds", [](int64_t cores) {
+        double all = 0.0, shared = 0.0;
+        for (int64_t blocks = 1; blocks <= ParallelWork::kMost; ++blocks) {
+            const double seconds = 1e-9 * static_cast<double>(parallel_work.nanoseconds[blocks].load());
+            all += seconds;
+            shared += seconds / static_cast<double>(std::clamp<int64_t>(cores, 1, blocks));
+        }
+        return std::make_tuple(all, shared);
+    });
+    m.def("thinned", [](const Matrix& matrix, In<double> degrees, double kept, uint64_t seed, int threads) {
+        require_length(degrees, matrix.nodes(), "degrees");
+        Subgraph result;
+        run(checked_threads(threads), [&](Context& context) {
+            matrix.visit([&](const auto& a) { result = thinned(context, a, degrees.data(), kept, seed); });
+        });
+        return std::make_tuple(to_numpy(std::move(result.indptr)), to_numpy(std::move(result.indices)),
+                               to_numpy(std::move(result.data)));
+    });
     m.def("components", [](const Matrix& matrix) {
         std::vector<int64_t> result;
         run(1, [&](Context& context) { matrix.visit([&](const auto& a) { result = components(context, a); }); });

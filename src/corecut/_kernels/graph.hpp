@@ -222,6 +222,58 @@ Subgraph induced(Context& context, const Csr<Index, Weight>& a, const int64_t* r
     return sub;
 }
 
+// A sparser graph with nearly the same Laplacian: entry (x, y) stays with probability p = kept·a_xy·(1/d_x + 1/d_y), if that is
+// below 1, and weighs a_xy/p then. What a row loses or wins by it goes to its diagonal, so that row sums stay as they are.
+template <class Index, class Weight>
+Subgraph thinned(Context& context, const Csr<Index, Weight>& a, const double* degrees, double kept, uint64_t seed) {
+    if (a.n > std::numeric_limits<int32_t>::max()) throw InputError("thinning is limited to 2^31 - 1 nodes");
+    Subgraph sub;
+    sub.indptr.assign(a.n + 1, 0);
+    // The weight that the entry at position p of row x has then. Both mirror images ask for the same random number.
+    const auto weight = [&](int64_t x, int64_t p) {
+        const auto y = static_cast<int64_t>(a.indices[p]);
+        const double w = a.weight(p), chance = kept * w * (1.0 / degrees[x] + 1.0 / degrees[y]);
+        if (!(chance < 1.0)) return w;
+        Random random(seed, static_cast<uint64_t>(std::min(x, y)) << 32 | static_cast<uint64_t>(std::max(x, y)));
+        return random.uniform() < chance ? w / chance : 0.0;
+    };
+    const auto each = [&](int64_t x, auto&& take) {
+        const auto r = a.row(x);
+        a.check_columns(r);
+        double diagonal = 0.0;
+        for (int64_t p = r.begin; p < r.end; ++p) {
+            const auto y = static_cast<int64_t>(a.indices[p]);
+            const double now = y == x ? 0.0 : weight(x, p);
+            diagonal += a.weight(p) - now;
+            if (now != 0.0) take(y, now);
+        }
+        take(x, diagonal);
+    };
+    parallel_blocks(context, a.n, kRowBlock / 16, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t x = begin; x < end; ++x) each(x, [&](int64_t, double) { ++sub.indptr[x + 1]; });
+    });
+    std::partial_sum(sub.indptr.begin(), sub.indptr.end(), sub.indptr.begin());
+    sub.indices.resize(sub.indptr[a.n]);
+    sub.data.resize(sub.indptr[a.n]);
+    parallel_blocks(context, a.n, kRowBlock / 16, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t x = begin; x < end; ++x) {
+            int64_t q = sub.indptr[x];
+            each(x, [&](int64_t y, double w) {
+                if (y == x) {  // comes last, and belongs in its place
+                    while (q > sub.indptr[x] && sub.indices[q - 1] > x) {
+                        sub.indices[q] = sub.indices[q - 1];
+                        sub.data[q] = sub.data[q - 1];
+                        --q;
+                    }
+                }
+                sub.indices[q] = static_cast<int32_t>(y);
+                sub.data[q++] = w;
+            });
+        }
+    });
+    return sub;
+}
+
 // Connected components by union-find; numbered in the order of their lowest node.
 template <class Index, class Weight>
 std::vector<int64_t> components(Context& context, const Csr<Index, Weight>& a) {

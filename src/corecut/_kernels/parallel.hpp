@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <ctime>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -36,6 +37,27 @@ struct Context {
 
 inline constexpr int64_t kRowBlock = 4096;
 
+// How much work is done in parallel regions, for predictions of the time on more cores: processor time by the number of blocks
+// that share it, with all regions of many blocks in the last place.
+struct ParallelWork {
+    static constexpr int64_t kMost = 64;
+    std::atomic<int64_t> nanoseconds[kMost + 1] = {};
+
+    void add(int64_t blocks, int64_t time) { nanoseconds[std::min(blocks, kMost)].fetch_add(time, std::memory_order_relaxed); }
+};
+inline ParallelWork parallel_work;
+
+// Processor time of this thread, where the system tells.
+inline int64_t thread_nanoseconds() {
+#if defined(CLOCK_THREAD_CPUTIME_ID)
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+#else
+    return 0;
+#endif
+}
+
 // Call f(block, begin, end) for every block of `size` items of [0, count), in any order, on context.threads threads. Of
 // several failing blocks the one with the lowest number reports, so that messages do not depend on timing.
 template <class F>
@@ -49,6 +71,10 @@ void parallel_blocks(Context& context, int64_t count, int64_t size, F&& f) {
     int64_t error_block = blocks;
 
     auto work = [&]() {
+        struct Clock {
+            int64_t blocks, begin = thread_nanoseconds();
+            ~Clock() { parallel_work.add(blocks, thread_nanoseconds() - begin); }
+        } clock{blocks};
         while (!failed.load(std::memory_order_relaxed)) {
             const int64_t block = next.fetch_add(1);
             if (block >= blocks) return;

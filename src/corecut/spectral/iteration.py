@@ -118,10 +118,7 @@ def filtered(
     """
     y, gaps = block, np.full(block.shape[1], np.nan)
     for step in range(rounds + 1):
-        y = _orthonormal(project(y), threads)
-        small, rotation = np.linalg.eigh(_symmetric(gram(y, problem.apply(y, threads=threads), threads)))
-        new: FloatArray = problem.radius - small[::-1].astype(np.float64)
-        y = times(y, np.ascontiguousarray(rotation[:, ::-1]), threads)
+        new, y = ritz(problem, project(y), threads)
         # False while NaN. Single precision sees gaps of 1e-6 and above.
         settled = bool(np.all(np.abs(new - gaps)[:count] <= np.maximum(tolerance * new[:count], 1e-6 * problem.radius)))
         gaps = new
@@ -130,6 +127,14 @@ def filtered(
         cut = problem.radius - gaps[-1]
         y = chebyshev(problem, y, cut=cut, degree=degree, project=project, threads=threads)
     return gaps, y, settled
+
+
+def ritz(problem: SpectralProblem, y: Block, threads: int) -> tuple[FloatArray, Block]:
+    """Return gaps (rising) and orthonormal Ritz vectors of a block in single precision."""
+    y = _orthonormal(y, threads)
+    values, rotation = np.linalg.eigh(_symmetric(gram(y, problem.apply(y, threads=threads), threads)))
+    gaps: FloatArray = problem.radius - values[::-1].astype(np.float64)
+    return gaps, times(y, np.ascontiguousarray(rotation[:, ::-1]), threads)
 
 
 def smoothed_noise(

@@ -4,7 +4,8 @@ The coarsest quotient is solved densely. Where its eigenvalues leave the top of 
 do, its vectors are carried to the graph at once and filtered there; where many lie close to the top, as on paths, grids,
 meshes and neighbour graphs, they are improved on every level on the way.
 
-Cost: O(edges · vectors) per step; in either case a handful of steps, whatever the gaps are.
+Cost: O(edges · vectors) per step; in either case a handful of steps, whatever the gaps are. The quotient of a noisy graph
+has few nodes and very many entries: there nearly all steps are made on a random part of them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from corecut._typing import AnyArray, FloatArray
 from corecut.spectral.components import KnownVectors
 from corecut.spectral.hierarchy import COARSEST_SIZE, Cycle, build_hierarchy
-from corecut.spectral.iteration import Descent, descend, filtered, rotated, smoothed_noise
+from corecut.spectral.iteration import Descent, chebyshev, descend, filtered, ritz, rotated, smoothed_noise
 from corecut.spectral.problem import SpectralProblem
 
 # Right to about this share of each gap.
@@ -27,6 +28,10 @@ _WIDE = 0.2
 _ROUNDS, _DEGREE = 6, 10
 # Graphs of more entries per node than this, as quotients are, hardly ever have narrow gaps.
 _DENSELY_LINKED = 24
+# A graph of very many entries is thinned to about twice so many for each node, if that leaves one in _WORTH at most, and there
+# are so many products to be made for each step. What thinning adds has eigenvalues of about 2/√(2·_KEPT) of the radius: wanted
+# ones must be above twice that. The vectors are then filtered once, by a polynomial of this degree, on all entries.
+_KEPT, _WORTH, _MUCH_WORK, _CLEAR, _LAST_DEGREE = 64, 3, 200_000_000, 0.35, 4
 # Random vectors among the guards: equal eigenvalues are easily lost without.
 _RANDOM = 4
 # Steps on the graph, and on each level before.
@@ -65,6 +70,10 @@ def multilevel_eigenvectors(
 
     if may_filter and problem.adjacency.nnz > _DENSELY_LINKED * problem.size:
         # Most likely wide gaps, for which random vectors serve as well as a hierarchy, and cost nothing.
+        if problem.adjacency.nnz > _WORTH * 2 * _KEPT * problem.size and problem.adjacency.nnz * width > _MUCH_WORK:
+            found = _thinly(problem, width, count, known, generator, threads=threads, tolerance=tolerance)
+            if found is not None:
+                return found[0][:count], found[1][:, :count], True
         noise = smoothed_noise(problem, width, generator, project=known.project, degree=_DEGREE, threads=threads)
         gaps, block, settled = by_filters(noise)
         if settled:
@@ -104,6 +113,33 @@ def multilevel_eigenvectors(
             level = levels[depth]
             gaps, block, converged = improved(depth, level.problem, level.known, level.prolong(block))
     return gaps[:count], block[:, :count], converged
+
+
+def _thinly(
+    problem: SpectralProblem,
+    width: int,
+    count: int,
+    known: KnownVectors,
+    generator: np.random.Generator,
+    *,
+    threads: int,
+    tolerance: float,
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return gaps and vectors found on a random part of the entries and improved on all of them.
+
+    None where the wanted eigenvalues are too small to be told from what the choice of entries adds to the matrix.
+    """
+    thin = problem.thinned(_KEPT, int(generator.integers(2**62)), threads)
+    noise = smoothed_noise(thin, width, generator, project=known.project, degree=_DEGREE, threads=threads)
+    gaps, block, settled = filtered(
+        thin, noise, count, project=known.project, rounds=_ROUNDS, degree=_DEGREE, threads=threads, tolerance=tolerance
+    )
+    if not settled or gaps[count - 1] > (1 - _CLEAR) * problem.radius:
+        return None
+    cut = min(problem.radius - gaps[-1], _CLEAR * problem.radius)
+    block = chebyshev(problem, block, cut=cut, degree=_LAST_DEGREE, project=known.project, threads=threads)
+    gaps, block = ritz(problem, known.project(block), threads)
+    return gaps, block.astype(np.float64)
 
 
 def _dense(problem: SpectralProblem, known: KnownVectors, width: int) -> tuple[FloatArray, FloatArray]:

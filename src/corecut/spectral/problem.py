@@ -131,6 +131,20 @@ class SpectralProblem:
         coarse.__dict__["radius"] = self.radius
         return coarse
 
+    def thinned(self, kept: float, seed: int, threads: int) -> SpectralProblem:
+        """Return nearly the same problem with at most about 2·kept entries per node, and the same row sums.
+
+        Entry (x, y) stays with probability p = kept·a_xy·(1/d_x + 1/d_y), and weighs a_xy/p then. N changes by a random
+        matrix of norm about 2/√(2·kept).
+        """
+        indptr, indices, weights = _core.thinned(self.matrix, self.degrees, kept, seed, threads)
+        if weights.size < 2**31:  # scipy would widen the indices to match a wide indptr
+            indptr = indptr.astype(np.int32)
+        adjacency = sp.csr_array((weights, indices, indptr), shape=self.adjacency.shape)
+        thin = SpectralProblem(adjacency, self.degrees, self.loading)
+        thin.__dict__["radius"] = self.radius
+        return thin
+
     def dense(self) -> FloatArray:
         """Return N as an array, for small m."""
         matrix: FloatArray = self.normalized.toarray()
