@@ -5,8 +5,9 @@
     python benchmarks/engines.py --json engines.json
 
 For every run: seconds, the factor over the local engine, the highest anonymous memory of a worker and of the client, ARI and
-cut, and whether the labels are those of the local engine. Linux only. Then the parts of a round, measured one by one: what a
-task costs per entry, and what the client does per move; docs/more-machines.md has its arithmetic from them.
+cut, and whether the labels are those of the local engine. Linux only. Of the run with one worker every call to the cluster is
+kept in the results: how long its tasks took, how many bytes came back, how long the client worked before the next call and
+how many bytes it left for the workers. benchmarks/engine_arithmetic.py scales these to other graphs and clusters.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
-from corecut import CoresetSpectralClustering, DaskEngine, Graph, GraphStore, _core, make_degree_corrected_sbm
+from corecut import CoresetSpectralClustering, DaskEngine, Graph, GraphStore, make_degree_corrected_sbm
+from corecut.engines import dask, scratch
+from corecut.engines.cluster import Cluster
 
 K = 100
 
@@ -55,6 +58,47 @@ class Watch:
                 self.peak[process] = max(self.peak[process], anonymous)
 
 
+class Record:
+    """Every call to a cluster: stage, seconds of tasks, bytes back, seconds of the client until the next, bytes it wrote."""
+
+    def __enter__(self) -> Record:
+        self.calls: list[list[Any]] = []
+        self._ended = time.perf_counter()
+        self._kept = Cluster.map, dask.save, dask.save_plain, scratch.save
+        run, save, save_plain, _ = self._kept
+
+        def mapped(cluster: Any, stage: str, *rest: Any) -> Any:
+            begin = time.perf_counter()
+            if self.calls:
+                self.calls[-1][3] = round(begin - self._ended, 4)
+            found = run(cluster, stage, *rest)
+            self._ended = time.perf_counter()
+            self.calls.append([stage, round(self._ended - begin, 4), sum(map(size_of, found)), 0.0, 0])
+            return found
+
+        def counting(write: Any) -> Any:
+            def written(path: Path, *given: Any, **arrays: Any) -> None:
+                write(path, *given, **arrays)
+                if self.calls:
+                    self.calls[-1][4] += path.stat().st_size
+
+            return written
+
+        Cluster.map = mapped
+        dask.save, dask.save_plain, scratch.save = counting(save), counting(save_plain), counting(save)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        Cluster.map, dask.save, dask.save_plain, scratch.save = self._kept
+
+
+def size_of(message: Any) -> int:
+    """Return the bytes of a task's result, in the message or in a file."""
+    if not isinstance(message, dict):
+        return 8
+    return os.path.getsize(message["file"]) if "file" in message else sum(a.nbytes for a in message["arrays"].values())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int, default=5_000_000)
@@ -68,8 +112,6 @@ def main() -> None:
         store, truth = planted(folder, options.nodes, options.mean_degree)
         print(store, flush=True)
         results = compare(store, truth, options.workers)
-        results["parts"] = parts(store)
-    print(json.dumps(results["parts"], indent=1))
     if options.json:
         options.json.write_text(json.dumps(results, indent=1) + "\n")
 
@@ -87,6 +129,7 @@ def compare(store: GraphStore, truth: np.ndarray, counts: list[int]) -> dict[str
     from distributed import Client, LocalCluster
 
     rows: list[dict[str, Any]] = []
+    calls: list[list[Any]] = []
     expected = None
     for workers in [0, *counts]:
         model = CoresetSpectralClustering(K, random_state=0)
@@ -104,11 +147,13 @@ def compare(store: GraphStore, truth: np.ndarray, counts: list[int]) -> dict[str
             ):
                 processes = list(client.run(os.getpid).values())
                 model.set_params(engine=DaskEngine(client))
-                with Watch([*processes, os.getpid()]) as watch:
+                with Watch([*processes, os.getpid()]) as watch, Record() as record:
                     begin = time.perf_counter()
                     model.fit(store.graph)
                     cut = model.normalized_cut_
                     seconds = time.perf_counter() - begin
+            if workers == 1:
+                calls = record.calls
         client_peak = watch.peak.pop(os.getpid())
         row = {
             "workers": workers,
@@ -123,35 +168,7 @@ def compare(store: GraphStore, truth: np.ndarray, counts: list[int]) -> dict[str
         }
         rows.append(row)
         print(json.dumps(row), flush=True)
-    return {"nodes": store.n_nodes, "entries": store.n_entries, "k": K, "runs": rows}
-
-
-def parts(store: GraphStore) -> dict[str, float]:
-    """Measure what the arithmetic of docs/more-machines.md is made of, on one thread: nanoseconds per entry or node."""
-    graph = store.graph
-    n, entries = graph.n_nodes, graph.n_entries
-    cap = float(graph.degrees.sum()) / (10 * K)
-    found: dict[str, float] = {}
-
-    def timed(name: str, unit: float, call: Any) -> Any:
-        begin = time.perf_counter()
-        result = call()
-        found[name] = round((time.perf_counter() - begin) / unit * 1e9, 2)
-        return result
-
-    rounds = _core.GroupRounds(graph.matrix, graph.degrees, cap, 1)
-    _core.find_asymmetry(graph.matrix, -1, 0, 1)  # all pages are in the cache from here on
-    moves = [timed("propose_groups per entry", entries / 8, lambda: rounds.propose(0, n, 0, 0))]
-    timed("commit_groups per move", moves[0][0].size, lambda: rounds.commit(*moves[0], 0, 0, False, 1))
-    found["moves of a first round per node"] = round(moves[0][0].size / n, 4)
-    groups = _core.group_nodes(graph.matrix, graph.degrees, cap, 3, 2)
-    count = int(groups.max()) + 1
-    half = n // 2 // 64 * 64
-    part = int(graph.indptr[half])
-    timed("contract_rows per entry", part, lambda: _core.contract_rows(graph.matrix, groups, count, 0, half, True))
-    labels = (groups % K).astype(np.int32)
-    timed("margins per entry", entries, lambda: _core.margins_of_rows(graph.matrix, labels, K, 0, n))
-    return found
+    return {"nodes": store.n_nodes, "entries": store.n_entries, "k": K, "runs": rows, "calls": calls}
 
 
 if __name__ == "__main__":

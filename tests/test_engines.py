@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +19,7 @@ import problems
 import pytest
 import scipy.sparse as sp
 
-from corecut import CoresetSpectralClustering, DaskEngine, Graph, GraphStore, make_degree_corrected_sbm
+from corecut import CoresetSpectralClustering, DaskEngine, Graph, GraphStore, make_degree_corrected_sbm, make_sbm
 from corecut.edges import EdgeRules
 from corecut.engines import LocalEngine, scratch as scratch_files, tables, tasks
 from corecut.engines.cluster import Cluster, connect
@@ -140,6 +141,23 @@ def test_parts_isolated_nodes_and_loops(client: Any, tmp_path: Path) -> None:
             assert np.array_equal(mine, other)
             assert mine.dtype == other.dtype
     assert [path.name for path in tmp_path.iterdir()] == ["parts.store"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"aggregate": False, "coreset_size": 1200, "sampler": "rounds"},
+        {"aggregate": False, "coreset_size": 1200, "n_init": 2},
+        {"aggregate": True, "max_cluster_size": 1.1},
+        {"aggregate": True, "refine": False},
+    ],
+    ids=str,
+)
+def test_other_ways_have_the_same_labels(client: Any, settings: dict[str, Any]) -> None:
+    graph = Graph.from_matrix(make_sbm(500, K, 0.15, 0.005, random_state=0)[0])
+    local = CoresetSpectralClustering(K, random_state=0, **settings).fit(graph)
+    model = CoresetSpectralClustering(K, random_state=0, engine=DaskEngine(client, least_entries=5000), **settings)
+    assert np.array_equal(model.fit(graph).labels_, local.labels_)
 
 
 @pytest.mark.parametrize("stage", ["components", "aggregation", "contraction", "refinement", "metrics"])
@@ -391,6 +409,15 @@ def test_blocks_cover_all_rows(count: int, unit: int) -> None:
     assert len(blocks) <= count
 
 
+def is_alive(group: int) -> bool:
+    """Whether any process of a group lives."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def test_the_command_runs_on_worker_processes_and_leaves_none(stored: dict[bool, Graph], tmp_path: Path) -> None:
     command = [
         sys.executable,
@@ -405,8 +432,14 @@ def test_the_command_runs_on_worker_processes_and_leaves_none(stored: dict[bool,
         "--set",
         "aggregate=True",
     ]
-    done = subprocess.run([*command, "-o", tmp_path / "labels.npy"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    wanted = [*command, "-o", str(tmp_path / "labels.npy")]
+    with subprocess.Popen(wanted, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        words = process.communicate()[1]
+    assert process.returncode == 0, words
+    end = time.monotonic() + 20
+    while is_alive(process.pid) and time.monotonic() < end:  # Python's own trackers of resources end a moment later
+        time.sleep(0.05)
+    assert not is_alive(process.pid)
     expected = CoresetSpectralClustering(K, aggregate=True, random_state=0).fit_predict(stored[False])
     assert np.array_equal(np.load(tmp_path / "labels.npy"), expected)
     assert left_behind(stored[False]) == []

@@ -97,12 +97,15 @@ def test_plain_lines_when_stderr_is_no_terminal(capsys):
 def test_bar_on_a_terminal(monkeypatch):
     terminal = open_terminal(monkeypatch)
     with Stages(2, verbose=1, description="clustering") as stage:
+        stage.note("between stages")
         with stage("seeds"):
             stage.say("[not markup]")
+            stage.note("round 3")
         with stage("coreset"), stage("draws"):
             pass
     text = terminal.getvalue()
     assert "[not markup]" in text
+    assert "between stages" not in text
     assert "2/2" in text  # the stage inside a stage does not advance the bar
     assert text.rstrip().endswith(SHOW_CURSOR)
 

@@ -87,6 +87,11 @@ class Stages:
         elif self._verbose and sys.stderr is not None:
             print(text, file=sys.stderr, flush=True)
 
+    def note(self, text: str) -> None:
+        """Show how far the running stage is, where there is a bar."""
+        if self._bar is not None and self._running:
+            self._bar.update(self._bar.task_ids[0], description=f"{self._description}: {self._running[-1]} ({text})")
+
     def _tick(self) -> None:
         """Give the time since the last change to the innermost stage that was running."""
         now = perf_counter()

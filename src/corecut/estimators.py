@@ -231,7 +231,7 @@ class CoresetSpectralClustering(GraphClusterer):
         with Stages(None, verbose=self.verbose, description="corecut") as stage:
             graph, settings, engine = self._graph(X, stage), self._settings(), as_engine(self.engine)
             purpose = asdict(settings) | {"random_state": self.random_state, "n_jobs": None}
-            with nullcontext() if engine is None else engine.session(graph, purpose):
+            with nullcontext() if engine is None else engine.session(graph, purpose, stage.note):
                 found = cluster_graph(graph, settings, random_state=self.random_state, stage=stage, engine=engine)
                 self._fitted(graph, found.labels, stage, given=X, engine=engine)
         sample, choices = found.sample, found.choices

@@ -25,6 +25,17 @@ class RefineRounds {
 
     // Rows begin.. (whole blocks). May be asked again for the same rows, and for others at the same time.
     virtual RefineProposals propose(Context& context, int64_t begin, int64_t end, uint64_t pass, uint64_t round) = 0;
+    // Whether any row of a round is looked at.
+    bool busy(uint64_t pass, uint64_t round) {
+        const auto n = static_cast<int64_t>(labels.size());
+        const auto& lacks = lacking();
+        for (int64_t b = 0; b * kBlockRows < n; ++b) {
+            if (!in_round(b, pass, round)) continue;
+            for (int64_t x = b * kBlockRows; x < std::min(n, (b + 1) * kBlockRows); ++x)
+                if (lacks[x] <= 0) return true;
+        }
+        return false;
+    }
     // Make what lowers F of a round's proposals; which, is returned.
     virtual std::vector<uint8_t> commit(const RefineProposals& found, uint64_t pass, uint64_t round) = 0;
     virtual void move(const int32_t* nodes, const int32_t* targets, int64_t count) = 0;

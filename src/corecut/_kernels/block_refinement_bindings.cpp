@@ -63,6 +63,7 @@ void bind_block_refinement(nb::module_& m) {
                  run(1, [&](Context&) { made = self.rounds->commit(found, pass, round); });
                  return to_numpy(std::move(made));
              })
+        .def("busy", [](BoundRefineRounds& self, uint64_t pass, uint64_t round) { return self.rounds->busy(pass, round); })
         .def("move",
              [](BoundRefineRounds& self, In<int32_t> nodes, In<int32_t> targets) {
                  require_length(targets, static_cast<int64_t>(nodes.shape(0)), "targets");

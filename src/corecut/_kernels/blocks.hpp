@@ -161,66 +161,61 @@ class GroupRoundsOf final : public GroupRounds {
     }
 };
 
-// Rows of a part of the quotient: entries of groups, in pieces of one group each. `columns` and `weights` of a piece follow those of
-// the piece before.
+// Entries of groups, in pieces of one group each: `columns` and `weights` of a piece follow those of the piece before; without
+// weights each of them is 1. Where the groups are divided into parts, `starts` has the first piece of every part and their number,
+// then the first entry of every part and their number.
 struct Pieces {
     std::vector<int32_t> groups;
     std::vector<int64_t> lengths;
-    std::vector<int32_t> columns;
-    std::vector<double> weights;
+    LazyVector<int32_t> columns;
+    LazyVector<double> weights;
+    std::vector<int64_t> starts;
 };
 
-// What rows begin.. add to the quotient, by group and, within one, in the order of the rows. Whole numbers are added up at once;
-// others only where all of a group's rows are known, because the order of additions counts.
+// What rows begin.. add to the quotient: every row is a piece, and goes to the part that its group lies in. Nothing is added up
+// here: the order of additions counts, and a block has but a few rows of a group.
 template <class Index, class Weight>
-Pieces contract_rows(Context& context, const Csr<Index, Weight>& a, const int32_t* groups, int64_t count, int64_t begin,
-                     int64_t end, bool whole) {
-    using Sum = std::conditional_t<Csr<Index, Weight>::weighted, double, int64_t>;
+Pieces contract_rows(Context& context, const Csr<Index, Weight>& a, const int32_t* groups, int64_t count, int64_t begin, int64_t end,
+                     const int64_t* borders, int64_t parts) {
     check_rows(begin, end, a.n);
-    std::vector<uint64_t> order;
-    order.reserve(end - begin);
+    std::vector<int32_t> part(end - begin);
+    Pieces pieces;
+    pieces.starts.assign(2 * (parts + 1), 0);
+    int64_t *piece = pieces.starts.data(), *entry = piece + parts + 1;
     for (int64_t x = begin; x < end; ++x) {
         if (groups[x] < 0 || groups[x] >= count) throw InputError("a group number is out of range");
-        order.push_back(static_cast<uint64_t>(groups[x]) << 32 | static_cast<uint64_t>(x - begin));
+        const int64_t at = std::upper_bound(borders, borders + parts + 1, int64_t{groups[x]}) - borders - 1;
+        if (at < 0 || at >= parts) throw InputError("a group lies in no part");
+        part[x - begin] = static_cast<int32_t>(at);
+        ++piece[at + 1];
+        entry[at + 1] += a.row(x).size();
     }
-    std::sort(order.begin(), order.end());
-    Pieces pieces;
-    RowSums<Sum> sums;
-    for (size_t first = 0, last = 0; first < order.size(); first = last) {
-        context.check();
-        const auto group = static_cast<int32_t>(order[first] >> 32);
-        int64_t entries = 0;
-        for (last = first; last < order.size() && static_cast<int32_t>(order[last] >> 32) == group; ++last) {
-            const auto r = a.row(begin + static_cast<int64_t>(order[last] & 0xFFFFFFFF));
-            a.check_columns(r);
-            entries += r.size();
+    std::partial_sum(piece, piece + parts + 1, piece);
+    std::partial_sum(entry, entry + parts + 1, entry);
+    std::vector<int64_t> next(pieces.starts);
+    pieces.groups.resize(piece[parts]);
+    pieces.lengths.resize(piece[parts]);
+    pieces.columns.resize(entry[parts]);
+    if constexpr (Csr<Index, Weight>::weighted) pieces.weights.resize(entry[parts]);
+    for (int64_t x = begin; x < end; ++x) {
+        if ((x & 1023) == 0) context.check();
+        const auto r = a.row(x);
+        a.check_columns(r);
+        const int32_t at = part[x - begin];
+        const int64_t here = next[at]++, first = next[parts + 1 + at];
+        next[parts + 1 + at] += r.size();
+        pieces.groups[here] = groups[x];
+        pieces.lengths[here] = r.size();
+        for (int64_t p = r.begin; p < r.end; ++p) {
+            pieces.columns[first + p - r.begin] = groups[a.indices[p]];
+            if constexpr (Csr<Index, Weight>::weighted) pieces.weights[first + p - r.begin] = a.weight(p);
         }
-        const size_t before = pieces.columns.size();
-        const auto each = [&](auto&& add) {
-            for (size_t i = first; i < last; ++i) {
-                const auto r = a.row(begin + static_cast<int64_t>(order[i] & 0xFFFFFFFF));
-                for (int64_t p = r.begin; p < r.end; ++p) {
-                    const int32_t column = groups[a.indices[p]];
-                    if (column < 0 || column >= count) throw InputError("a group number is out of range");
-                    add(column, static_cast<Sum>(a.weight(p)));
-                }
-            }
-        };
-        const auto take = [&](int32_t column, Sum weight) {
-            pieces.columns.push_back(column);
-            pieces.weights.push_back(static_cast<double>(weight));
-        };
-        if (whole || !Csr<Index, Weight>::weighted)
-            sums.row(entries, count, each, take);
-        else
-            each(take);
-        pieces.groups.push_back(group);
-        pieces.lengths.push_back(static_cast<int64_t>(pieces.columns.size() - before));
     }
     return pieces;
 }
 
 // Rows first.. of the quotient from all pieces of these groups, in the order of the rows they come from.
+// `weights` absent: all are 1.
 inline Pieces merge_pieces(Context& context, const int32_t* groups, const int64_t* lengths, int64_t pieces, const int32_t* columns,
                            const double* weights, int64_t entries, int64_t first, int64_t last, int64_t count) {
     const int64_t rows = last - first;
@@ -248,7 +243,7 @@ inline Pieces merge_pieces(Context& context, const int32_t* groups, const int64_
                 for (int64_t i = start[g]; i < start[g + 1]; ++i)
                     for (int64_t p = place[order[i]]; p < place[order[i] + 1]; ++p) {
                         if (columns[p] < 0 || columns[p] >= count) throw InputError("a group number is out of range");
-                        add(columns[p], weights[p]);
+                        add(columns[p], weights ? weights[p] : 1.0);
                     }
             },
             [&](int32_t column, double weight) {

@@ -96,25 +96,27 @@ void bind_group_rounds(nb::module_& m) {
 void bind_blocks(nb::module_& m) {
     bind_group_rounds(m);
     m.def("contract_rows",
-          [](const Matrix& matrix, In<int32_t> groups, int64_t count, int64_t begin, int64_t end, bool whole) {
+          [](const Matrix& matrix, In<int32_t> groups, int64_t count, int64_t begin, int64_t end, In<int64_t> borders) {
               require_length(groups, matrix.nodes(), "groups");
+              if (length_of(borders) < 2) throw InputError("there must be at least one part");
               Pieces found;
               run(1, [&](Context& context) {
                   matrix.visit([&](const auto& a) {
-                      found = contract_rows(context, a, groups.data(), count, begin, end, whole);
+                      found = contract_rows(context, a, groups.data(), count, begin, end, borders.data(), length_of(borders) - 1);
                   });
               });
               return std::make_tuple(to_numpy(std::move(found.groups)), to_numpy(std::move(found.lengths)),
-                                     to_numpy(std::move(found.columns)), to_numpy(std::move(found.weights)));
+                                     to_numpy(std::move(found.columns)), to_numpy(std::move(found.weights)),
+                                     to_numpy(std::move(found.starts)));
           });
     m.def("merge_pieces", [](In<int32_t> groups, In<int64_t> lengths, In<int32_t> columns, In<double> weights, int64_t first,
                              int64_t last, int64_t count) {
         require_length(lengths, length_of(groups), "lengths");
-        require_length(weights, length_of(columns), "weights");
+        if (length_of(weights) > 0) require_length(weights, length_of(columns), "weights");
         Pieces merged;
         run(1, [&](Context& context) {
-            merged = merge_pieces(context, groups.data(), lengths.data(), length_of(groups), columns.data(), weights.data(),
-                                  length_of(columns), first, last, count);
+            merged = merge_pieces(context, groups.data(), lengths.data(), length_of(groups), columns.data(),
+                                  length_of(weights) > 0 ? weights.data() : nullptr, length_of(columns), first, last, count);
         });
         return std::make_tuple(to_numpy(std::move(merged.lengths)), to_numpy(std::move(merged.columns)),
                                to_numpy(std::move(merged.weights)));

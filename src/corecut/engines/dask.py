@@ -29,8 +29,12 @@ from corecut.engines.session import Session, assemble, beside, divided, fingerpr
 from corecut.graph import Graph
 from corecut.store import GraphStore
 
-# Blocks of rows for every thread of the cluster: a slow one must not keep all others waiting.
-_BLOCKS_PER_THREAD = 3
+# Blocks of rows for every thread of the cluster, where they are worth a task: a slow one must not keep all others waiting.
+_BLOCKS_PER_THREAD, _BLOCK_ENTRIES = 3, 16_000_000
+
+
+# What a round without a row to look at finds.
+_NO_MOVES: Arrays = {"nodes": np.empty(0, np.int32), "targets": np.empty(0, np.int32), "lacks": np.empty(0, np.int64)}
 
 
 def as_engine(engine: Any) -> DaskEngine | None:
@@ -90,6 +94,7 @@ class DaskEngine:
         self.block_entries = None if block_entries is None else check_count(block_entries, "block_entries")
         self._local = LocalEngine()
         self._session: Session | None = None
+        self._note: Callable[[str], None] = _say_nothing
 
     @property
     def threads(self) -> int:
@@ -101,11 +106,14 @@ class DaskEngine:
         return self
 
     @contextmanager
-    def session(self, graph: Graph, purpose: dict[str, Any]) -> Iterator[None]:
+    def session(self, graph: Graph, purpose: dict[str, Any], note: Callable[[str], None] | None = None) -> Iterator[None]:
         """Check the cluster, hold the scratch folder, and remove it when all went well."""
+        self._note = note or _say_nothing
         if self._session is not None:
             raise EngineError("this engine is at work already: make one for every fit that runs at the same time")
-        known = json.dumps(purpose | {"graph": fingerprint(graph)}, sort_keys=True, default=str)
+        # What stays in the client has no checkpoint, so that it decides which stage has which.
+        decided = purpose | {"graph": fingerprint(graph), "least_entries": self.least_entries}
+        known = json.dumps(decided, sort_keys=True, default=str)
         key = hashlib.sha256(known.encode()).hexdigest()
         folder = self.scratch or beside(graph, key)
         if self.resume and purpose.get("random_state") is None:
@@ -117,9 +125,9 @@ class DaskEngine:
                     place = folder / "graph.store"
                     if not GraphStore.is_store(place):
                         GraphStore.write(graph, place)
-                    self._session.know(graph, place, whole=graph.weights is None)
+                    self._session.know(graph.indices, place)
                 else:
-                    self._session.know(graph, graph.store, whole=graph.weights is None)
+                    self._session.know(graph.indices, graph.store)
                 self.cluster.check(self._session.place(graph))
                 yield
                 self.cluster.forget()
@@ -170,6 +178,7 @@ class DaskEngine:
                 record = here.round(number)
                 job = tasks.Round(place, str(here.folder), "aggregation", (cap,), number, base, (step, turn))
                 known = load(record) if record.exists() else None  # of a run that was killed
+                self._note(f"pass {step + 1}, round {turn + 1}")
                 found = known or self._gathered("aggregation", tasks.propose_groups, job, blocks)
                 made = rounds.commit(found["nodes"], found["targets"], step, turn, few, threads)
                 if known is None:
@@ -202,13 +211,13 @@ class DaskEngine:
         if not here.result.exists():
             require_free_space(here.folder, 12 * graph.n_entries, "the exchange of the quotient's rows")
             save_plain(here.folder / "groups.npy", groups)
-            blocks = self._blocks(graph)
-            whole = session.whole(graph)
-            self.cluster.map("contraction", tasks.contract_rows, (place, str(here.folder), count, whole), blocks)
-            begins = np.array([begin for begin, _ in blocks])
+            blocks = self._blocks(graph, small=True)
             entries = np.bincount(groups, np.diff(graph.indptr), minlength=count)
             parts = divided(np.concatenate([[0], np.cumsum(entries)]), len(blocks), 1)
-            self.cluster.map("contraction", tasks.merge_groups, (str(here.folder), count, begins), parts)
+            borders = np.array([0, *(end for _, end in parts)])
+            self.cluster.map("contraction", tasks.contract_rows, (place, str(here.folder), count, borders), blocks)
+            begins = np.array([begin for begin, _ in blocks])
+            self.cluster.map("contraction", tasks.merge_groups, (str(here.folder), count, borders, begins), parts)
             sums = assemble(here.folder, [first for first, _ in parts])
             here.finish(sums=sums, keep=("rows-",))
         elif self.resume:
@@ -217,7 +226,7 @@ class DaskEngine:
         indptr = np.array(rows[0])
         if rows[1].size <= self.least_entries:
             return indptr, np.array(rows[1]), np.array(rows[2])
-        session.expect(rows[1], here.folder, whole=session.whole(graph))
+        session.know(rows[1], here.folder)
         return indptr, rows[1], rows[2]
 
     def refine(
@@ -245,18 +254,7 @@ class DaskEngine:
         save_plain(here.folder / "sizes.npy", sizes)
         rounds = _core.RefineRounds(graph.matrix, graph.degrees, sizes, labels, k, objective, self.threads)
         settings = (k, objective.fee, objective.min_size, objective.max_size)
-        number = here.last_state()
-        if number is None:
-            number, passes, moves, full, converged = 0, 0, 0, True, False
-            rounds.count(self._within(graph, here, labels))
-            before = value = rounds.value()
-        else:
-            state = load(here.state(number))
-            rounds.set_labels(state["labels"])
-            rounds.set_lacking(state["lacking"])
-            rounds.set_sums(*(state[name] for name in tasks.SUMS))
-            passes, moves, full, converged = state["counts"].tolist()
-            before, value = state["values"].tolist()
+        number, (passes, moves, full, converged), (before, value) = self._begun(graph, here, rounds, labels)
         while passes < max_passes:
             base = number
             known = {
@@ -271,7 +269,9 @@ class DaskEngine:
                 record = here.round(number)
                 job = tasks.Round(place, str(here.folder), "refinement", settings, number, base, (passes, turn))
                 recorded = load(record) if record.exists() else None  # of a run that was killed
-                found = recorded or self._gathered("refinement", tasks.propose_moves, job, blocks)
+                asked = blocks if rounds.busy(passes, turn) else []
+                self._note(f"pass {passes + 1}, round {turn + 1}")
+                found = recorded or self._gathered("refinement", tasks.propose_moves, job, asked) or _NO_MOVES
                 made = rounds.commit(found["nodes"], found["targets"], found["lacks"], passes, turn)
                 if recorded is None:
                     save(record, **found, made=made, **_round_state(rounds))
@@ -293,6 +293,25 @@ class DaskEngine:
         done = {"counts": np.array([passes, moves, full, converged]), "values": np.array([before, rounds.value()])}
         here.finish(labels=labels, counts=done["counts"], values=done["values"])
         return _refined(**done)
+
+    def _begun(
+        self, graph: Graph, here: Checkpoints, rounds: Any, labels: LabelArray
+    ) -> tuple[int, tuple[int, int, bool, bool], tuple[float, float]]:
+        """Bring rounds of refinement to their beginning, or to the last state of a run that was killed.
+
+        Returns the number of rounds before it; passes, moves, and whether all nodes are looked at; F in the beginning and now.
+        """
+        number = here.last_state()
+        if number is None:
+            rounds.count(self._within(graph, here, labels))
+            return 0, (0, 0, True, False), (rounds.value(), rounds.value())
+        state = load(here.state(number))
+        rounds.set_labels(state["labels"])
+        rounds.set_lacking(state["lacking"])
+        rounds.set_sums(*(state[name] for name in tasks.SUMS))
+        passes, moves, full, _ = state["counts"].tolist()
+        before, value = state["values"].tolist()
+        return number, (passes, moves, bool(full), False), (before, value)
 
     def _within(self, graph: Graph, here: Checkpoints, labels: LabelArray) -> FloatArray:
         """Return every node's weight towards its own cluster."""
@@ -340,18 +359,29 @@ class DaskEngine:
     def _stage(self, name: str) -> Checkpoints:
         return self._running.stage(name)
 
-    def _blocks(self, graph: Graph) -> list[tasks.Block]:
-        """Return blocks of rows with about as many entries each; nothing but the time depends on where they begin."""
+    def _blocks(self, graph: Graph, *, small: bool = False) -> list[tasks.Block]:
+        """Return blocks of rows with about as many entries each; nothing but the time depends on where they begin.
+
+        A task that holds all of its entries wants `small` ones, however many.
+        """
         if self.block_entries is not None:
             count = -(-graph.n_entries // self.block_entries)
         else:
-            count = _BLOCKS_PER_THREAD * max(1, sum(self.cluster.workers().values()))
+            threads = max(1, sum(self.cluster.workers().values()))
+            count = max(threads, graph.n_entries // _BLOCK_ENTRIES)
+            count = count if small else min(count, _BLOCKS_PER_THREAD * threads)
         return divided(graph.indptr, count, _core.ROWS_OF_A_BLOCK)
 
     def _gathered(self, stage: str, function: Callable[..., Any], job: tasks.Round, blocks: Sequence[tasks.Block]) -> Arrays:
         """Return the arrays that all blocks return, put together in their order."""
+        if not blocks:
+            return {}
         found = [unpacked(message) for message in self.cluster.map(stage, function, (job,), blocks)]
         return {name: np.concatenate([one[name] for one in found]) for name in found[0]}
+
+
+def _say_nothing(text: str) -> None:
+    del text
 
 
 def _round_state(rounds: Any) -> Arrays:

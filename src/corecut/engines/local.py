@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -23,8 +23,11 @@ class Engine(Protocol):
         """Number of threads of this process, for what runs in it."""
         ...
 
-    def session(self, graph: Graph, purpose: dict[str, Any]) -> Any:
-        """Return a context in which stages run on `graph` and its quotients; `purpose` is all that decides the result."""
+    def session(self, graph: Graph, purpose: dict[str, Any], note: Callable[[str], None] | None = None) -> Any:
+        """Return a context in which stages run on `graph` and its quotients.
+
+        `purpose` is all that decides the result; `note` is told how far a stage is.
+        """
 
     def components(self, graph: Graph) -> tuple[int, IntArray]:
         """Return the number of connected components and every node's component, numbered by lowest node."""
@@ -69,9 +72,9 @@ class LocalEngine:
         self.threads = thread_count(n_jobs)
 
     @contextmanager
-    def session(self, graph: Graph, purpose: dict[str, Any]) -> Iterator[None]:
+    def session(self, graph: Graph, purpose: dict[str, Any], note: Callable[[str], None] | None = None) -> Iterator[None]:
         """Give a context; threads need nothing."""
-        del graph, purpose
+        del graph, purpose, note
         yield
 
     def components(self, graph: Graph) -> tuple[int, IntArray]:

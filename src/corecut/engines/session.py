@@ -24,28 +24,20 @@ class Session:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._stages = 0
-        self._known: list[tuple[AnyArray, Path, bool]] = []
+        self._known: list[tuple[AnyArray, Path]] = []
 
     def stage(self, name: str) -> Checkpoints:
         """Return the files of the next stage; the same stages come in the same order in every run."""
         self._stages += 1
         return Checkpoints(self.folder / f"{self._stages:03}-{name}")
 
-    def know(self, graph: Graph, folder: Path, *, whole: bool) -> None:
-        """Remember where a graph lies."""
-        self._known.append((graph.indices, folder, whole))
-
-    def expect(self, indices: AnyArray, folder: Path, *, whole: bool) -> None:
-        """Remember where the graph lies that will be made of these columns."""
-        self._known.append((indices, folder, whole))
-
-    def whole(self, graph: Graph) -> bool:
-        """Whether all weights are whole numbers, whose sums do not depend on the order."""
-        return self._find(graph)[1]
+    def know(self, indices: AnyArray, folder: Path) -> None:
+        """Remember where the graph of these columns lies."""
+        self._known.append((indices, folder))
 
     def place(self, graph: Graph) -> Path:
         """Return where a graph lies; a quotient's degrees are put beside it when they are first needed."""
-        folder, _ = self._find(graph)
+        folder = self._find(graph)
         if not GraphStore.is_store(folder):
             folder = folder / "level"
             if not (folder / "degrees.npy").exists():
@@ -56,10 +48,10 @@ class Session:
                 save_plain(folder / "degrees.npy", graph.degrees)
         return folder
 
-    def _find(self, graph: Graph) -> tuple[Path, bool]:
-        for indices, folder, whole in self._known:
+    def _find(self, graph: Graph) -> Path:
+        for indices, folder in self._known:
             if indices is graph.indices:
-                return folder, whole
+                return folder
         raise EngineError("a graph of this stage lies in no folder that workers could read")
 
 

@@ -197,29 +197,30 @@ def weights_within(place: Place, stage: str, block: Block) -> dict[str, Any]:
     return packed(Path(stage) / f"within-{block[0]}.npz", within=within)
 
 
-def contract_rows(place: Place, stage: str, count: int, whole: bool, block: Block) -> int:
-    """Write what the rows of a block add to the quotient, by group. Returns the number of entries."""
+_PIECES = ("groups", "lengths", "columns", "weights")
+
+
+def contract_rows(place: Place, stage: str, count: int, borders: IntArray, block: Block) -> int:
+    """Write what the rows of a block add to the quotient, by parts of the groups. Returns the number of entries."""
     with _KEPT.lock:
         matrix, _ = _KEPT.graph(place)
     groups = np.load(Path(stage) / "groups.npy", mmap_mode="r")
-    found: tuple[AnyArray, ...] = _core.contract_rows(matrix, groups, count, *block, whole)
-    for name, array in zip(("groups", "lengths", "columns", "weights"), found, strict=True):
+    found: tuple[AnyArray, ...] = _core.contract_rows(matrix, groups, count, *block, borders)
+    for name, array in zip((*_PIECES, "starts"), found, strict=True):
         save_plain(Path(stage) / f"piece-{block[0]}.{name}.npy", array)
     return int(found[2].size)
 
 
-def merge_groups(stage: str, count: int, begins: IntArray, block: Block) -> int:
-    """Write the quotient's rows of a block of groups, from what all blocks of rows add. Returns the number of entries."""
+def merge_groups(stage: str, count: int, borders: IntArray, begins: IntArray, block: Block) -> int:
+    """Write the quotient's rows of a part of the groups, from what all blocks of rows add. Returns the number of entries."""
     first, last = block
-    pieces: dict[str, list[AnyArray]] = {"groups": [], "lengths": [], "columns": [], "weights": []}
+    part = int(np.searchsorted(borders, first))
+    pieces: dict[str, list[AnyArray]] = {name: [] for name in _PIECES}
     for begin in begins.tolist():
-        part = {name: np.load(Path(stage) / f"piece-{begin}.{name}.npy", mmap_mode="r") for name in pieces}
-        low, high = np.searchsorted(part["groups"], [first, last])
-        borders = np.concatenate([[0], np.cumsum(part["lengths"])])
-        for name in ("groups", "lengths"):
-            pieces[name].append(part[name][low:high])
-        for name in ("columns", "weights"):
-            pieces[name].append(part[name][borders[low] : borders[high]])
+        starts = np.load(Path(stage) / f"piece-{begin}.starts.npy").reshape(2, -1)[:, part : part + 2].tolist()
+        for name, (low, high) in zip(_PIECES, (starts[0], starts[0], starts[1], starts[1]), strict=True):
+            # Of a graph without weights there are none.
+            pieces[name].append(np.load(Path(stage) / f"piece-{begin}.{name}.npy", mmap_mode="r")[low:high])
     of, lengths, columns, weights = (np.concatenate(part) for part in pieces.values())
     lengths, columns, weights = _core.merge_pieces(of, lengths, columns, weights, first, last, count)
     for name, array in (("lengths", lengths), ("columns", columns), ("weights", weights)):
