@@ -71,7 +71,7 @@ def disturbed_run(store: GraphStore, dice: random.Random) -> tuple[np.ndarray, i
 
     killed = 0
     with (
-        LocalCluster(n_workers=4, threads_per_worker=1, dashboard_address=None, silence_logs=60) as cluster,
+        LocalCluster(n_workers=4, threads_per_worker=1, dashboard_address=":0", silence_logs=60) as cluster,
         Client(cluster) as client,
     ):
         processes = client.run(os.getpid)
@@ -130,7 +130,7 @@ def run(folder: Path, resume: bool) -> None:
 
     graph = GraphStore.open(folder / "graph.store").graph
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=60) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=60) as cluster,
         Client(cluster) as client,
     ):
         engine = DaskEngine(client, resume=resume, **ENGINE)

@@ -4,10 +4,11 @@
     python benchmarks/engines.py --nodes 1000000              smaller
     python benchmarks/engines.py --json engines.json
 
-For every run: seconds, the factor over the local engine, the highest anonymous memory of a worker and of the client, ARI and
-cut, and whether the labels are those of the local engine. Linux only. Of the run with one worker every call to the cluster is
-kept in the results: how long its tasks took, how many bytes came back, how long the client worked before the next call and
-how many bytes it left for the workers. benchmarks/engine_arithmetic.py scales these to other graphs and clusters.
+For every run: seconds by the clock and of all processors, the factors over the local engine, the highest anonymous memory of
+a worker and of the client, ARI and cut, and whether the labels are those of the local engine. Linux only. Of the run with one
+worker every call to the cluster is kept in the results: how long its tasks took, how many bytes came back, how long the
+client worked before the next call and how many bytes it left for the workers. benchmarks/engine_arithmetic.py scales these to
+other graphs and clusters.
 """
 
 from __future__ import annotations
@@ -29,16 +30,19 @@ from corecut.engines import dask, scratch
 from corecut.engines.cluster import Cluster
 
 K = 100
+# What only a run that is resumed, or a new worker, reads of a round's files.
+CHECKPOINT = {"labels", "lacking", "lacks", "counts", "values", "position"}
 
 
 class Watch:
-    """The highest anonymous memory of several processes, by their numbers, while a `with` block runs."""
+    """The highest anonymous memory and the processor time of several processes, by their numbers, while a `with` block runs."""
 
     def __init__(self, processes: list[int]) -> None:
         self.peak = dict.fromkeys(processes, 0)
         self._ended = threading.Event()
 
     def __enter__(self) -> Watch:
+        self._before = self._processor()
         self._thread = threading.Thread(target=self._look)
         self._thread.start()
         return self
@@ -46,6 +50,15 @@ class Watch:
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join()
+        self.processor = self._processor() - self._before
+
+    def _processor(self) -> float:
+        """Return the seconds of all processors that the processes have had."""
+        ticks = 0
+        for process in self.peak:
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     def _look(self) -> None:
         while not self._ended.wait(0.05):
@@ -59,7 +72,7 @@ class Watch:
 
 
 class Record:
-    """Every call to a cluster: stage, seconds of tasks, bytes back, seconds of the client until the next, bytes it wrote."""
+    """Every call to a cluster: stage, seconds of tasks, bytes back, seconds of the client until the next, bytes for workers."""
 
     def __enter__(self) -> Record:
         self.calls: list[list[Any]] = []
@@ -79,8 +92,9 @@ class Record:
         def counting(write: Any) -> Any:
             def written(path: Path, *given: Any, **arrays: Any) -> None:
                 write(path, *given, **arrays)
-                if self.calls:
-                    self.calls[-1][4] += path.stat().st_size
+                if self.calls and path.name != "result.npz":
+                    read = [*given, *(array for name, array in arrays.items() if name not in CHECKPOINT)]
+                    self.calls[-1][4] += sum(array.nbytes for array in read)
 
             return written
 
@@ -142,7 +156,7 @@ def compare(store: GraphStore, truth: np.ndarray, counts: list[int]) -> dict[str
             expected = model.labels_
         else:
             with (
-                LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster,
+                LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0", memory_limit=0) as cluster,
                 Client(cluster) as client,
             ):
                 processes = list(client.run(os.getpid).values())
@@ -159,6 +173,8 @@ def compare(store: GraphStore, truth: np.ndarray, counts: list[int]) -> dict[str
             "workers": workers,
             "seconds": round(seconds, 2),
             "factor": round(seconds / rows[0]["seconds"], 2) if rows else 1.0,
+            "processor": round(watch.processor, 1),
+            "processor_factor": round(watch.processor / rows[0]["processor"], 2) if rows else 1.0,
             "worker_mb": round(max(watch.peak.values(), default=0) / 1e6),
             "client_mb": round(client_peak / 1e6),
             "ari": round(float(adjusted_rand_score(truth, model.labels_)), 4),

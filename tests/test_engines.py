@@ -36,7 +36,7 @@ K = 6
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=60
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=60
     ) as made:
         yield made
 
@@ -219,7 +219,7 @@ def test_a_damaged_checkpoint_is_refused(
     monkeypatch.setattr(DaskEngine, "margins", lambda *args: pytest.fail("stop"))
     with pytest.raises(pytest.fail.Exception):
         fitted(client, stored[False], scratch=tmp_path / "scratch")
-    for name in ("002-aggregation/result.npz", "003-contraction/rows-data.npy"):
+    for name in ("002-aggregation/result.npz", "003-contraction/level/data.npy"):
         file = tmp_path / "scratch" / name
         good = file.read_bytes()
         file.write_bytes(good[:2000] + bytes([good[2000] ^ 1]) + good[2001:])
@@ -237,6 +237,41 @@ def test_a_task_that_fails_again_and_again_names_its_block(client: Any) -> None:
 
 def fails(begin: int, block: tuple[int, int]) -> float:
     return 1 / (block[0] - begin)
+
+
+def dies(block: tuple[int, int]) -> None:
+    if block[0]:
+        os._exit(1)
+
+
+def test_a_task_whose_workers_all_die_names_its_block(cluster: Any, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
+    with pytest.raises(EngineError, match=r"refinement of rows 64 to 127 failed: each worker that tried it died"):
+        Cluster(client, 0).map("refinement", dies, (), [(0, 64), (64, 128)])
+
+
+def test_a_lost_scheduler_is_told_and_the_run_resumed(
+    client: Any, stored: dict[bool, Graph], expected: dict[bool, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, calls = Cluster.map, 0
+
+    def mapped(self: Any, *args: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 12:
+            other.close()
+        return run(self, *args)
+
+    with (
+        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0", silence_logs=60) as other,
+        distributed.Client(other) as lost,
+    ):
+        monkeypatch.setattr(Cluster, "map", mapped)
+        with pytest.raises(EngineError, match=r"the Dask scheduler is gone .* go on with resume"):
+            fitted(lost, stored[False])
+    monkeypatch.setattr(Cluster, "map", run)
+    assert is_same(fitted(client, stored[False], resume=True), expected[False])
+    assert left_behind(stored[False]) == []
 
 
 def test_a_wrong_address_is_told() -> None:

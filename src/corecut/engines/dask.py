@@ -219,14 +219,15 @@ class DaskEngine:
             begins = np.array([begin for begin, _ in blocks])
             self.cluster.map("contraction", tasks.merge_groups, (str(here.folder), count, borders, begins), parts)
             sums = assemble(here.folder, [first for first, _ in parts])
-            here.finish(sums=sums, keep=("rows-",))
+            here.finish(sums=sums, keep=("level",))
         elif self.resume:
             verify(here)
-        rows = tuple(np.load(here.folder / f"rows-{name}.npy", mmap_mode="r") for name in ("indptr", "indices", "data"))
+        level = here.folder / "level"
+        rows = tuple(np.load(level / f"{name}.npy", mmap_mode="r") for name in ("indptr", "indices", "data"))
         indptr = np.array(rows[0])
         if rows[1].size <= self.least_entries:
             return indptr, np.array(rows[1]), np.array(rows[2])
-        session.know(rows[1], here.folder)
+        session.know(rows[1], level)
         return indptr, rows[1], rows[2]
 
     def refine(

@@ -35,7 +35,7 @@ class ScratchError(EngineError):
 
 
 @contextmanager
-def _writing(path: Path) -> Iterator[Path]:
+def writing(path: Path) -> Iterator[Path]:
     """Give a temporary name beside `path` that becomes `path` in the end."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
@@ -55,7 +55,7 @@ def _writing(path: Path) -> Iterator[Path]:
 
 def save(path: Path, **arrays: AnyArray) -> None:
     """Write arrays as one file."""
-    with _writing(path) as temporary, temporary.open("wb") as file:
+    with writing(path) as temporary, temporary.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
 
 
@@ -76,7 +76,7 @@ def load(path: Path, *names: str) -> Arrays:
 
 def save_plain(path: Path, array: AnyArray) -> None:
     """Write one array as a file that can be mapped."""
-    with _writing(path) as temporary, temporary.open("wb") as file:
+    with writing(path) as temporary, temporary.open("wb") as file:
         np.save(file, array, allow_pickle=False)
 
 
@@ -117,7 +117,7 @@ class Scratch:
                     self.folder.mkdir(parents=True)
                 except OSError as error:
                     raise ScratchError(f"cannot make the scratch folder {self.folder} ({first_line(error)})") from None
-                with _writing(note) as temporary:
+                with writing(note) as temporary:
                     temporary.write_text(json.dumps({"purpose": purpose}), encoding="utf-8")
             yield
             # Only what ended well is not needed any more.

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import zlib
-from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,7 +11,7 @@ import numpy as np
 
 from corecut._typing import AnyArray, IntArray
 from corecut.engines import tasks
-from corecut.engines.scratch import Checkpoints, EngineError, load, save_plain
+from corecut.engines.scratch import Checkpoints, EngineError, load, save_plain, writing
 from corecut.graph import Graph
 from corecut.store import GraphStore
 
@@ -38,14 +36,8 @@ class Session:
     def place(self, graph: Graph) -> Path:
         """Return where a graph lies; a quotient's degrees are put beside it when they are first needed."""
         folder = self._find(graph)
-        if not GraphStore.is_store(folder):
-            folder = folder / "level"
-            if not (folder / "degrees.npy").exists():
-                folder.mkdir(exist_ok=True)
-                for name in ("indptr", "indices", "data"):
-                    with suppress(FileExistsError):
-                        os.link(folder.parent / f"rows-{name}.npy", folder / f"{name}.npy")
-                save_plain(folder / "degrees.npy", graph.degrees)
+        if not GraphStore.is_store(folder) and not (folder / "degrees.npy").exists():
+            save_plain(folder / "degrees.npy", graph.degrees)
         return folder
 
     def _find(self, graph: Graph) -> Path:
@@ -66,24 +58,29 @@ def divided(borders: AnyArray, count: int, unit: int) -> list[tasks.Block]:
 
 
 def assemble(folder: Path, firsts: list[int]) -> IntArray:
-    """Put the quotient's rows together from the blocks' files, without ever holding them all. Returns checksums."""
+    """Put the quotient's rows together from the parts' files, without ever holding them all. Returns checksums.
+
+    They are in the folder `level`, each array in a file that can be mapped.
+    """
+    level = folder / "level"
+    level.mkdir(exist_ok=True)
     lengths = np.concatenate([np.load(folder / f"merged-{first}.lengths.npy") for first in firsts])
-    save_plain(folder / "rows-indptr.npy", np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+    save_plain(level / "indptr.npy", np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
     total = int(lengths.sum())
     for name, part, dtype in (("indices", "columns", np.int32), ("data", "weights", np.float64)):
-        with (folder / f"rows-{name}.npy").open("wb") as file:
+        with writing(level / f"{name}.npy") as temporary, temporary.open("wb") as file:
             header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (total,)}
             np.lib.format.write_array_header_1_0(file, header)
             for first in firsts:
                 file.write(np.load(folder / f"merged-{first}.{part}.npy", mmap_mode="r").data)
-    return _checksums(folder)
+    return _checksums(level)
 
 
-def _checksums(folder: Path) -> IntArray:
+def _checksums(level: Path) -> IntArray:
     sums = []
     for name in ("indptr", "indices", "data"):
         checksum = 0
-        with (folder / f"rows-{name}.npy").open("rb") as file:
+        with (level / f"{name}.npy").open("rb") as file:
             while block := file.read(1 << 24):
                 checksum = zlib.crc32(block, checksum)
         sums.append(checksum)
@@ -93,7 +90,7 @@ def _checksums(folder: Path) -> IntArray:
 def verify(here: Checkpoints) -> None:
     """Refuse rows that are not what was written."""
     try:
-        good = np.array_equal(_checksums(here.folder), load(here.result)["sums"])
+        good = np.array_equal(_checksums(here.folder / "level"), load(here.result)["sums"])
     except OSError:
         good = False
     if not good:
