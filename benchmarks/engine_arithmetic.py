@@ -26,8 +26,8 @@ GRAPHS = {"Friendster": (65_608_366, 3_612_134_270), "10 billion edges": (300_00
 # Seconds that Dask takes for a call and for each of its tasks, and how much tasks differ.
 PER_CALL, PER_TASK, SCATTER = 0.02, 0.0005, 0.2
 TASKS_PER_THREAD = 3
-# The client that was measured had two threads, and other work beside it; a machine of the cluster has more.
-CLIENT = 0.5
+# Bytes of a process with Dask, and of a task that merges a part of the quotient.
+PROCESS, BLOCK = 1.5e8, 3.5e8
 # What tasks cost more where the labels of all nodes fit in no cache, and threads share the way to memory.
 FARTHER = 2.0
 
@@ -53,17 +53,20 @@ def simulate(
     measured: dict[str, Any], nodes: int, entries: int, *, workers: int, threads: int, network: float, storage: float
 ) -> dict[str, float]:
     by_entry, by_node = entries / measured["entries"], nodes / measured["nodes"]
+    # On a busy machine the clock also counts what others did: client and worker took turns, and together had this share of it.
+    (alone,) = (run for run in measured["runs"] if run["workers"] == 1)
+    busy = min(1.0, alone["processor"] / alone["seconds"])
     rng = np.random.default_rng(0)
     seconds = back = files = tasks_time = client_time = 0.0
     for _, work, bytes_back, client, bytes_out in measured["calls"]:
         tasks = TASKS_PER_THREAD * workers * threads
         scatter = rng.lognormal(0.0, SCATTER, tasks)
-        span = finish(FARTHER * work * by_entry * scatter / scatter.sum(), workers * threads)
+        span = finish(FARTHER * work * busy * by_entry * scatter / scatter.sum(), workers * threads)
         seconds += PER_CALL + PER_TASK * tasks + span
-        seconds += bytes_back * by_node / network + client * by_node * CLIENT
+        seconds += bytes_back * by_node / network + client * busy * by_node
         seconds += bytes_out * by_node * max(workers / storage, 1 / network)
         back, files = back + bytes_back * by_node, files + bytes_out * by_node * workers
-        tasks_time, client_time = tasks_time + span, client_time + client * by_node * CLIENT
+        tasks_time, client_time = tasks_time + span, client_time + client * busy * by_node
     store = 4.0 * entries + 16.0 * nodes
     seconds += store / storage  # each block is read once, and then in its worker's cache
     return {
@@ -71,10 +74,11 @@ def simulate(
         "store": store,
         "back": back,
         "files": files,
-        # Labels, labels as they would be, and what moves lack; and the worker's share of the store as cache.
-        "worker": 17.0 * nodes,
+        # Labels, labels as they would be, and what moves lack; a block of the exchange for every thread; Python and Dask. And
+        # the worker's share of the store as cache.
+        "worker": 17.0 * nodes + threads * BLOCK + PROCESS,
         "cache": store / workers,
-        "client": 45.0 * nodes,
+        "client": (alone["client_mb"] * 1e6 - PROCESS) * by_node + PROCESS,
         "seconds": seconds,
         "tasks": tasks_time,
         "commit": client_time,
