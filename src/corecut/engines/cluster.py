@@ -102,12 +102,14 @@ class Cluster:
                 )
             )
         try:
-            self._wait(stage, futures)
-            for future, block in zip(futures, blocks, strict=True):
-                if future.status == "error":
-                    raise _failed(stage, block, future.exception()) from None
-                if future.status != "finished":
-                    raise EngineError(_lost(f"{stage} was {future.status}"))
+            # A worker that dies takes its finished results along, and their tasks run again.
+            while any(future.status != "finished" for future in futures):
+                self._wait(stage, futures)
+                for future, block in zip(futures, blocks, strict=True):
+                    if future.status == "error":
+                        raise _failed(stage, block, future.exception()) from None
+                    if future.status == "cancelled":
+                        raise EngineError(_lost(f"{stage} was cancelled"))
             try:
                 results: list[Any] = self.client.gather(futures)
             except Exception as error:
