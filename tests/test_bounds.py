@@ -195,7 +195,7 @@ def test_bounds_that_cannot_be_met_are_refused_before_any_work(
     bounds: dict[str, Any], monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
     graph, _ = problems.planted_graph(rng, [50, 50])
-    for stage in ("aggregate_graph", "draw_partitions", "split_by_components"):
+    for stage in ("gather_levels", "draw_partitions", "split_by_components"):
         monkeypatch.setattr(f"corecut.pipeline.{stage}", lambda *_, **__: pytest.fail("work was done"))
     with pytest.raises(ValueError, match="cluster_size"):
         CoresetSpectralClustering(4, **bounds).fit(graph)

@@ -20,12 +20,15 @@ from corecut import CoresetSpectralClustering, make_sbm, read_graph
 from corecut.cli import app
 from corecut.commands import words
 from corecut.commands.cluster import estimator_parameters
+from corecut.commands.machines import machines
 from corecut.commands.options import reading
 
 GROUP: Any = typer.main.get_command(app)
 COMMANDS = {name: GROUP.get_command(None, name) for name in GROUP.list_commands(None)}
 # How files are read is the readers' business, and tested with them.
 READING = set(inspect.signature(reading).parameters)
+# Where it runs is tested with real clusters, in test_engines.py.
+MACHINES = set(inspect.signature(machines).parameters)
 # By promise nothing but time and memory depend on these.
 SILENT = {"jobs", "memory", "help"}
 
@@ -113,7 +116,7 @@ def options() -> list[tuple[str, str]]:
             taking = ("cluster", "scan", "evaluate", "predict", "report", "plot", "planted", "demo", "experiment")
             if name in taking and optional:
                 found.append((name, str(parameter.name)))
-    return [(name, option) for name, option in found if option not in READING | SILENT | EXPERIMENTS]
+    return [(name, option) for name, option in found if option not in READING | MACHINES | SILENT | EXPERIMENTS]
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +195,7 @@ def test_options_of_another_experiment_are_refused(run: Any, name: str, option: 
 def test_set_takes_what_no_option_says() -> None:
     parameters = set(CoresetSpectralClustering().get_params())
     own = {"n_clusters", "coreset_size", "random_state", "n_jobs", "symmetrize"}
-    own |= {"effort", "balance", "min_cluster_size", "max_cluster_size"}
+    own |= {"effort", "balance", "min_cluster_size", "max_cluster_size", "engine"}
     in_python = {"check", "kernel_params", "eigen_tol"}
     assert words.SETTABLE.keys() == parameters - own - words.OF_POINTS.keys() - in_python
     assert words.OF_POINTS.keys() <= parameters

@@ -42,6 +42,7 @@ ORDER = [
     "readers",
     "writers",
     "labels",
+    "engines",
     "objective",
     "merging",
     "weighted",

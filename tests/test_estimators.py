@@ -380,6 +380,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "n_jobs": (0, "n_jobs must not be 0"),
     "check": ("maybe", "check must be one of"),
     "symmetrize": ("sum", "symmetrize must be one of"),
+    "engine": ("dask", "engine must be None"),
     "random_state": ("lucky", "random_state must be"),
     "n_clusters": (2.5, "n_clusters must be an integer"),
     "affinity": ("manhattan", "affinity='manhattan' is not offered"),

@@ -64,6 +64,7 @@ CASES: dict[str, Case] = {
     "max_cluster_size": (GRAPH, {}, None, 80),
     "symmetrize": (DIRECTED, {}, "mean", "min"),
     "check": (DIRECTED, {}, "none", "full"),
+    "engine": (GRAPH, {}, None, "nonsense"),
     "random_state": (GRAPH, CORESET | {"n_init": 1}, 0, 1),
     "verbose": (GRAPH, {}, 0, 1),
 }

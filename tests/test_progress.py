@@ -172,16 +172,19 @@ def test_the_end_is_known_from_the_number_of_stages():
 def test_bar_on_a_terminal(monkeypatch):
     terminal = open_terminal(monkeypatch)
     with Stages(verbose=1, description="clustering") as stage:
+        stage.note("between stages")
         stage.expect({"seeds": 3.0, "coreset": 60.0})
         with stage("seeds"):
             stage.say("[not markup]")
             time.sleep(0.25)
+            stage.note("round 3")
         with stage("coreset"), stage("draws"):
             pass
     text = re.sub(r"\x1b\[[\d;]*m", "", terminal.getvalue())
     assert "[not markup]" in text
     assert re.search(r"clustering: seeds \S+ +\d+% 0:00:00 about 1 min left|clustering: seeds .*about \d+ s left", text)
     assert "100%" in text
+    assert "between stages" not in text
     assert text.rstrip().endswith(SHOW_CURSOR)
 
 

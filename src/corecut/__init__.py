@@ -18,6 +18,7 @@ _MODULE_OF = {
     "CoresetGraph": "coreset_graphs",
     "CoresetKernelKMeans": "baselines",
     "CoresetSpectralClustering": "scikit_learn",
+    "DaskEngine": "engines.dask",
     "FastSpectralClustering": "baselines",
     "Graph": "graph",
     "GraphStore": "store",
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from corecut.coreset import Coreset as Coreset, build_coreset as build_coreset
     from corecut.coreset_graphs import CoresetGraph as CoresetGraph, coreset_graph as coreset_graph
     from corecut.datasets import make_degree_corrected_sbm as make_degree_corrected_sbm, make_sbm as make_sbm
+    from corecut.engines.dask import DaskEngine as DaskEngine
     from corecut.facts import PartitionFacts as PartitionFacts, partition_facts as partition_facts
     from corecut.graph import Graph as Graph
     from corecut.kernel import KernelView as KernelView

@@ -151,6 +151,11 @@ class Stages:
         elif self._verbose and sys.stderr is not None:
             print(text, file=sys.stderr, flush=True)
 
+    def note(self, text: str) -> None:
+        """Show how far the running stage is, where there is a bar."""
+        if self._bar is not None and self._running:
+            self._bar.update(self._bar.task_ids[0], description=f"{self._description}: {self._running[-1]} ({text})")
+
     def outlook(self) -> tuple[float, float | None]:
         """Return the seconds spent so far, and those still to come as far as that is known."""
         # A bar asks from a thread of its own: copies first.

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from corecut import _core
 from corecut._typing import LabelArray
-from corecut._validation import check_count, check_option, check_real, check_weights, thread_count
+from corecut._validation import check_count, check_option, check_real, check_weights
+from corecut.engines import Engine, LocalEngine
 from corecut.graph import as_graph
 from corecut.objective import typical_volume
 from corecut.weighted import WeightedGraph
@@ -104,24 +104,44 @@ def aggregate_graph(
     True
     """
     finest = as_graph(graph, n_jobs=n_jobs)
-    k = check_count(n_clusters, "n_clusters")
-    wanted = check_real(groups_per_cluster, "groups_per_cluster", exclusive=True) * k
-    enough = max(2000, int(2 * wanted)) if n_groups is None else check_count(n_groups, "n_groups")
-    deepest = check_count(max_levels, "max_levels")
     counts = np.ones(finest.n_nodes) if sizes is None else check_weights(sizes, finest.n_nodes, name="sizes")
-    equal = check_option(equal_sizes, "equal_sizes", (True, False))
-    cap = max(counts.sum() / wanted, counts.max()) if equal else typical_volume(finest.degrees, wanted) / wanted
+    return gather_levels(
+        WeightedGraph(finest, counts),
+        check_count(n_clusters, "n_clusters"),
+        groups_per_cluster=check_real(groups_per_cluster, "groups_per_cluster", exclusive=True),
+        equal_sizes=bool(check_option(equal_sizes, "equal_sizes", (True, False))),
+        n_groups=None if n_groups is None else check_count(n_groups, "n_groups"),
+        max_levels=check_count(max_levels, "max_levels"),
+        engine=LocalEngine(n_jobs),
+    )
+
+
+def gather_levels(
+    whole: WeightedGraph,
+    k: int,
+    *,
+    groups_per_cluster: float = 10.0,
+    equal_sizes: bool = False,
+    n_groups: int | None = None,
+    max_levels: int = 10,
+    engine: Engine,
+) -> list[Quotient]:
+    """Gather the nodes of a graph whose nodes may stand for several; see :func:`aggregate_graph`."""
+    wanted = groups_per_cluster * k
+    enough = max(2000, int(2 * wanted)) if n_groups is None else n_groups
+    volume = typical_volume(whole.graph.degrees, wanted)
+    cap = max(whole.sizes.sum() / wanted, whole.sizes.max()) if equal_sizes else volume / wanted
     levels: list[Quotient] = []
-    current = WeightedGraph(finest, counts)
-    while current.n_nodes > enough and len(levels) < deepest:
+    current = whole
+    while current.n_nodes > enough and len(levels) < max_levels:
         passes = _PASSES if current.graph.n_entries <= _MANY_ENTRIES else _PASSES_LARGE
         # By sizes, the gain of a move is that of the constant Potts model: weight less what the sizes would lead one to expect.
-        masses = current.sizes if equal else current.graph.degrees
-        groups = _core.group_nodes(current.graph.matrix, masses, cap, passes, thread_count(n_jobs))
+        masses = current.sizes if equal_sizes else current.graph.degrees
+        groups = engine.group_nodes(current.graph, masses, cap, passes)
         count = int(groups.max()) + 1
         if count > (1 - _LEAST_SHRINKAGE) * current.n_nodes or count < min(wanted, _LEAST_GROUPS * k):
             break
-        level = current.contract(groups, n_jobs=n_jobs)
+        level = current.contract(groups, engine=engine)
         levels.append(Quotient(level.graph, level.sizes, groups))
         current = level
     return levels

@@ -11,7 +11,7 @@ from corecut._random import as_generator
 from corecut._typing import RandomState
 from corecut._validation import check_count, check_option, check_real
 from corecut.advice import advise, remembered
-from corecut.clusterer import Affinity, check_components
+from corecut.clusterer import Affinity
 from corecut.coreset import Importance, build_coreset
 from corecut.graph import Check, Symmetrize
 from corecut.kernel import KernelView
@@ -22,7 +22,7 @@ from corecut.placement import place_isolated
 from corecut.sampling import Sampler
 from corecut.scikit_learn import ScikitLearnClusterer
 from corecut.selection import asked_range
-from corecut.settings import Settings, coreset_size_for
+from corecut.settings import Settings, check_components, coreset_size_for
 from corecut.spectral import AssignLabels, EigenSolver, choose_solver, round_embedding, spectral_embedding
 
 

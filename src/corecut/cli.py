@@ -20,6 +20,7 @@ from typer.core import TyperGroup
 from corecut import __version__
 from corecut.commands.options import remember_command
 from corecut.commands.words import in_options
+from corecut.engines.scratch import EngineError
 
 # In the order of the help. Each is a function of the name of its module, or a group of commands that is called `app` there.
 _COMMANDS = ("cluster", "predict", "scan", "convert", "info", "evaluate", "report", "plot", "demo", "experiment", "generate")
@@ -57,7 +58,7 @@ class _Commands(TyperGroup):
                 raise typer.Exit(_INTERRUPTED) from None
             except MemoryError as error:
                 _fail(f"there is not enough memory ({error})" if str(error) else "there is not enough memory")
-            except (ValueError, TypeError, OSError) as error:
+            except (ValueError, TypeError, OSError, EngineError) as error:
                 _fail(in_options(str(error)) or type(error).__name__)
 
 

@@ -22,6 +22,7 @@ from corecut._typing import AnyArray, FloatArray, LabelArray, RandomState
 from corecut._validation import check_count, check_n_clusters, check_option, check_real, thread_count
 from corecut.advice import advise, of_strangers
 from corecut.confidence import partition_measures
+from corecut.engines import Engine, LocalEngine
 from corecut.graph import (
     Check,
     Graph,
@@ -256,12 +257,21 @@ class GraphClusterer:
             self._names = adapter.row_names(X)
         return adapter.matrix_of(X) if hasattr(adapter, "matrix_of") else X
 
-    def _fitted(self, graph: Graph, labels: LabelArray, stage: Stages, *, given: Any, fee: float = 0.0) -> None:
+    def _fitted(
+        self,
+        graph: Graph,
+        labels: LabelArray,
+        stage: Stages,
+        *,
+        given: Any,
+        fee: float = 0.0,
+        engine: Engine | None = None,
+    ) -> None:
         """Keep the labels, and measure them while the data are as they were.
 
         A caller may change a matrix after `fit`, so that its measures are taken at once: one pass over the edges, beside the
         one that checked them. A `Graph` does not change. It is measured when somebody asks, because through a coreset a fit
-        reads but a part of it.
+        reads but a part of it. The session of another `engine` ends with the fit, so that it measures at once, too.
         """
         self.labels_ = labels
         self.timings_ = stage.timings
@@ -274,9 +284,9 @@ class GraphClusterer:
         # `labels_` and `n_clusters` can be changed by now; what was fitted cannot.
         self._to_measure: tuple[Graph, LabelArray, int, float, int | None] | None
         self._to_measure = (graph, labels.copy(), self.n_clusters_, fee, self.n_jobs)
-        if not isinstance(given, Graph):
+        if not isinstance(given, Graph) or engine is not None:
             with stage("metrics"):
-                self._measure()
+                self._measure(engine)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "labels_"):
@@ -284,12 +294,12 @@ class GraphClusterer:
 
             raise NotFittedError(f"this {type(self).__name__} has no clusters yet: call fit first")
 
-    def _measure(self) -> None:
+    def _measure(self, engine: Engine | None = None) -> None:
         """Take the measures that are due."""
         self._check_fitted()
         if self._to_measure is not None:
             graph, labels, k, fee, n_jobs = self._to_measure
-            association, volume, margins = partition_measures(graph, labels, k, n_jobs=n_jobs)
+            association, volume, margins = partition_measures(graph, labels, k, engine or LocalEngine(n_jobs))
             self._clusters = FittedClusters(labels, association, volume, fee)
             self._margins: FloatArray | None = margins
             if self._source.affinity == "precomputed" and self._source.fingerprints is None:
@@ -407,7 +417,8 @@ class GraphClusterer:
         """
         self._check_fitted()
         self._measure()
-        settings = {name: value for name, value in self.get_params(deep=False).items() if name not in ("n_jobs", "verbose")}
+        where = ("n_jobs", "verbose", "engine")  # and not what was done
+        settings = {name: value for name, value in self.get_params(deep=False).items() if name not in where}
         write_model(path, *packed(self, settings, self._clusters, self._source, self._names))
 
     @classmethod
@@ -476,19 +487,6 @@ class GraphClusterer:
         """Cluster `X` and return the labels; see :meth:`fit`."""
         self.fit(X, y)
         return self.labels_
-
-
-def check_components(n_clusters: int | str, n_components: int | None, *, solver: str | None, assign_labels: str) -> None:
-    """Refuse pivoted QR without exactly as many vectors as clusters, before they are computed."""
-    if assign_labels != "cluster_qr" or isinstance(n_clusters, str):
-        return
-    count = n_components if n_components is not None else None if solver == "power" else n_clusters
-    if count != n_clusters:
-        raise ValueError(
-            f'assign_labels="cluster_qr" needs as many components as clusters, got '
-            f"{'the few of the power method' if count is None else count} for n_clusters={n_clusters}; "
-            'use eigen_solver="arpack" or "subspace" without n_components'
-        )
 
 
 def _shares_memory(graph: Graph, matrix: Any) -> bool:

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from corecut import _core
 from corecut._typing import FloatArray, LabelArray
 from corecut._validation import compact_labels, thread_count
+from corecut.engines import Engine
 from corecut.graph import Graph, as_graph
 from corecut.metrics import cluster_sums
 from corecut.node_ids import in_node_order
@@ -41,10 +42,10 @@ def label_confidence(graph: Any, labels: Any, *, n_jobs: int | None = None) -> F
 
 
 def partition_measures(
-    graph: Graph, labels: LabelArray, n_clusters: int, *, n_jobs: int | None = None
+    graph: Graph, labels: LabelArray, n_clusters: int, engine: Engine
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return association and volume of every cluster and the margin of every node from one pass over the edges."""
-    own, other = _core.cluster_margins(graph.matrix, labels, n_clusters, thread_count(n_jobs))
+    own, other = engine.margins(graph, labels, n_clusters)
     within = own if graph.diagonal is None else own + graph.diagonal
     association, volume = cluster_sums(labels, within, n_clusters), cluster_sums(labels, graph.degrees, n_clusters)
     return association, volume, margins_of(graph, own, other)

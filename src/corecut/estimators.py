@@ -7,21 +7,24 @@ name in `scikit_learn` adds what scikit-learn expects of its estimators.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import asdict
 from typing import Any, Literal, Self
 
 from corecut._progress import Stages
 from corecut._typing import RandomState
 from corecut.advice import advise, remembered
-from corecut.clusterer import Affinity, GraphClusterer, check_components
+from corecut.clusterer import Affinity, GraphClusterer
 from corecut.coreset import Importance
 from corecut.coreset_graphs import Degrees
+from corecut.engines.dask import as_engine
 from corecut.graph import Check, Symmetrize
 from corecut.labelling import Candidates
 from corecut.neighbors import NeighborMethod
 from corecut.pipeline import cluster_graph
 from corecut.sampling import Sampler
 from corecut.selection import asked_range
-from corecut.settings import Choices, Settings, idle_coreset_options
+from corecut.settings import Choices, Settings, check_components, idle_coreset_options
 from corecut.spectral import AssignLabels, EigenSolver
 
 
@@ -73,7 +76,8 @@ class CoresetSpectralClustering(GraphClusterer):
     seeding_factor
         ⌈f·k⌉ D² draws are made before the coreset is sampled.
     sampler
-        "rejection", "tree" (the paper's) or "naive"; the law is the same.
+        "rejection", "tree" (the paper's) or "naive"; the law is the same. "rounds" makes the draws in eight rounds, by races
+        that blocks of nodes can run on their own.
     importance
         Second term of the sensitivity: "seeds" (as in the reference implementation) or "cluster" (as in the theorem). The
         latter gives weights so uneven that labels of the nodes suffer; see the docs for the measurement.
@@ -112,6 +116,9 @@ class CoresetSpectralClustering(GraphClusterer):
         What to do with a directed graph: None refuses it; "mean", "max" and "min" say how to merge both directions.
     check
         Look for asymmetry in a "sample" of the entries, in all ("full") or not at all ("none").
+    engine
+        Where the stages that read all edges run: None for the threads of this process, a `distributed.Client` or a
+        :class:`DaskEngine` for the workers of a Dask cluster. Labels do not depend on it.
     random_state
         Seed. The same seed gives the same labels.
     n_jobs
@@ -216,6 +223,7 @@ class CoresetSpectralClustering(GraphClusterer):
         max_cluster_size: float | None = None,
         symmetrize: Symmetrize = None,
         check: Check = "sample",
+        engine: Any = None,
         random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -249,6 +257,7 @@ class CoresetSpectralClustering(GraphClusterer):
         self.max_cluster_size = max_cluster_size
         self.symmetrize = symmetrize
         self.check = check
+        self.engine = engine
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -270,14 +279,16 @@ class CoresetSpectralClustering(GraphClusterer):
         """
         self.check_parameters()
         with Stages(None, verbose=self.verbose, description="corecut") as stage:
-            graph = self._graph(X, stage)
+            graph, engine = self._graph(X, stage), as_engine(self.engine)
             settings = self._settings(self._number_of_clusters(graph, stage))
             check_components(
                 settings.n_clusters, settings.n_components, solver=settings.eigen_solver, assign_labels=settings.assign_labels
             )
-            found = cluster_graph(graph, settings, random_state=self.random_state, stage=stage)
-            fee = found.choices.objective(graph.degrees, balance=found.balance).fee
-            self._fitted(graph, found.labels, stage, given=X, fee=fee)
+            purpose = asdict(settings) | {"random_state": self.random_state, "n_jobs": None}
+            with nullcontext() if engine is None else engine.session(graph, purpose, stage.note):
+                found = cluster_graph(graph, settings, random_state=self.random_state, stage=stage, engine=engine)
+                fee = found.choices.objective(graph.degrees, balance=found.balance).fee
+                self._fitted(graph, found.labels, stage, given=X, fee=fee, engine=engine)
         sample, choices = found.sample, found.choices
         if sample.coreset.n_draws == 0:
             self._tell_of_idle_options(choices)
@@ -300,6 +311,7 @@ class CoresetSpectralClustering(GraphClusterer):
     def check_parameters(self) -> None:
         """Refuse parameters that no input could make right; `fit` does so before it looks at `X`."""
         super().check_parameters()
+        as_engine(self.engine)
         if not (isinstance(self.eigen_tol, str) and self.eigen_tol == "auto"):
             raise ValueError(
                 f"eigen_tol={self.eigen_tol!r} is not offered: each solver ends by its own estimate of what is still wrong; "

@@ -16,6 +16,7 @@ import os
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -56,6 +57,8 @@ class Graph:
     node_ids
         The nodes' own ids (integers, text, or the objects that another library has for nodes) in the order of their numbers,
         or None when a node's id is its number.
+    store
+        Folder of the store that the arrays are mapped from, None for a graph in memory.
     """
 
     indptr: AnyArray
@@ -64,6 +67,7 @@ class Graph:
     degrees: FloatArray = field(repr=False)
     diagonal: FloatArray | None = field(repr=False)
     node_ids: AnyArray | None = field(default=None, repr=False)
+    store: Path | None = field(default=None, repr=False)
 
     @classmethod
     def from_matrix(

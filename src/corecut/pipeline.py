@@ -21,13 +21,14 @@ import numpy as np
 from corecut import advice
 from corecut._progress import Stages
 from corecut._random import as_generator
-from corecut._typing import FloatArray, LabelArray, RandomState
-from corecut.aggregation import Quotient, aggregate_graph
+from corecut._typing import FloatArray, IntArray, LabelArray, RandomState
+from corecut.aggregation import Quotient, gather_levels
 from corecut.confidence import agreement
 from corecut.coreset import Coreset, importance_sample, stratified_sample
 from corecut.coreset_graphs import coreset_graph
 from corecut.draws import Run, draw_partitions, embed, finish, round_rows, solver_for
 from corecut.durations import expected_seconds
+from corecut.engines import Engine, LocalEngine
 from corecut.graph import Graph
 from corecut.kernel import KernelView
 from corecut.labelling import label_nodes
@@ -70,8 +71,19 @@ class Clustering:
     agreement: FloatArray | None = field(repr=False)
 
 
-def cluster_graph(graph: Graph, settings: Settings, *, random_state: RandomState = None, stage: Stages) -> Clustering:
-    """Cluster a graph: aggregate it if that suits it, draw, keep the best partition, refine it down to the nodes."""
+def cluster_graph(
+    graph: Graph,
+    settings: Settings,
+    *,
+    random_state: RandomState = None,
+    stage: Stages,
+    engine: Engine | None = None,
+) -> Clustering:
+    """Cluster a graph: aggregate it if that suits it, draw, keep the best partition, refine it down to the nodes.
+
+    Stages that read all edges run on `engine`, by default on the threads of this process.
+    """
+    engine = engine or LocalEngine(settings.n_jobs)
     choices = resolve(settings, graph)
     stage.say(f"corecut: {choices.sentence(graph)}")
     stage.expect(expected_seconds(choices, graph))
@@ -81,21 +93,22 @@ def cluster_graph(graph: Graph, settings: Settings, *, random_state: RandomState
     # the published method, which knows nothing of components.
     if choices.aggregate or not choices.samples(graph) or graph.n_entries <= MODERATE:
         with stage("components"):
-            _warn_of_components(whole, choices)
+            components = engine.components(graph)
+            _warn_of_components(whole, components, choices)
             objective = choices.objective(graph.degrees, n_isolated=_isolated(graph))
-            parts = split_by_components(whole, choices.n_clusters, objective) if settings.refine else None
+            if settings.refine:
+                parts = split_by_components(whole, choices.n_clusters, objective, components)
     if parts is not None:
         return _by_components(graph, parts, choices)
     levels: list[Quotient] = []
     if choices.aggregate:
         with stage("aggregation"):
-            levels = aggregate_graph(
-                graph,
+            levels = gather_levels(
+                whole,
                 choices.n_clusters,
                 groups_per_cluster=choices.groups_per_cluster,
-                sizes=whole.sizes,
                 equal_sizes=choices.tight,
-                n_jobs=settings.n_jobs,
+                engine=engine,
             )
     top = levels[-1] if levels else whole
     choices = choices.on(top.graph, graph)
@@ -105,9 +118,9 @@ def cluster_graph(graph: Graph, settings: Settings, *, random_state: RandomState
     with stage.group("draws"):
         best, draws, sample, balance = draw(run, top, n_isolated=_isolated(graph))
     with stage("refinement"):
-        labels = refine_down(whole, levels, best, choices, balance)
+        labels = refine_down(whole, levels, best, choices, balance, engine=engine)
         if choices.turns(graph):
-            labels = _polish(run, whole, levels, labels, draws, balance=balance)
+            labels = _polish(run, whole, levels, labels, draws, balance=balance, engine=engine)
         labels = place_isolated(graph, labels, choices.n_clusters, choices.objective(graph.degrees))
         # Bounds may need clusters of isolated nodes alone; otherwise these count as empty.
         counting = np.ones(graph.n_nodes) if choices.bounded else graph.degrees
@@ -134,11 +147,19 @@ def _warn_of_cost(run: Run, top: WeightedGraph, labels: LabelArray) -> None:
 
 
 def _polish(
-    run: Run, whole: WeightedGraph, levels: list[Quotient], labels: LabelArray, draws: list[LabelArray], *, balance: float
+    run: Run,
+    whole: WeightedGraph,
+    levels: list[Quotient],
+    labels: LabelArray,
+    draws: list[LabelArray],
+    *,
+    balance: float,
+    engine: Engine,
 ) -> LabelArray:
     """Combine the refined partition with what becomes of the best draws."""
     choices, graph = run.choices, whole.graph
-    others = [refine_down(whole, levels, one, choices, balance) for one in draws[: choices.polished(graph)]]
+    some = draws[: choices.polished(graph)]
+    others = [refine_down(whole, levels, one, choices, balance, engine=engine) for one in some]
     objective = choices.objective(graph.degrees, balance=balance, n_isolated=_isolated(graph))
     return polish(
         whole,
@@ -155,8 +176,8 @@ def _isolated(graph: Graph) -> int:
     return int(np.count_nonzero(graph.isolated))
 
 
-def _warn_of_components(whole: WeightedGraph, choices: Choices) -> None:
-    count, component = whole.graph.components()
+def _warn_of_components(whole: WeightedGraph, components: tuple[int, IntArray], choices: Choices) -> None:
+    count, component = components
     nodes = np.bincount(component, whole.sizes, minlength=count)
     advice.of_components(int(np.count_nonzero(nodes)), nodes.max() / nodes.sum(), choices.n_clusters)
 
@@ -292,7 +313,7 @@ def _label(
 
 
 def refine_down(
-    whole: WeightedGraph, levels: list[Quotient], labels: LabelArray, choices: Choices, balance: float
+    whole: WeightedGraph, levels: list[Quotient], labels: LabelArray, choices: Choices, balance: float, *, engine: Engine
 ) -> LabelArray:
     """Carry a partition of the coarsest level down to the graph itself, refined on every level."""
     objective = choices.objective(whole.graph.degrees, balance=balance, n_isolated=_isolated(whole.graph))
@@ -301,17 +322,15 @@ def refine_down(
         if quotient is not None:
             labels = labels[quotient.groups]
         if choices.asked.refine:
-            labels = _refine(level, labels, objective, choices)
+            labels = _refine(level, labels, objective, choices, engine)
     return labels
 
 
-def _refine(level: WeightedGraph, labels: LabelArray, objective: Objective, choices: Choices) -> LabelArray:
+def _refine(level: WeightedGraph, labels: LabelArray, objective: Objective, choices: Choices, engine: Engine) -> LabelArray:
     """Move nodes, one by one and in chains, while the objective falls."""
     k = choices.n_clusters
     labels = bring_into_bounds(level, labels, objective, k)
-    labels = refine_weighted(
-        level, labels, objective, k, max_passes=20, tolerance=_TOLERANCE, n_jobs=choices.asked.n_jobs
-    ).labels
+    labels = refine_weighted(level, labels, objective, k, max_passes=20, tolerance=_TOLERANCE, engine=engine).labels
     if level.graph.n_entries <= _CLIMB:
         labels, _ = climb_weighted(level, labels, objective, k)
     return labels

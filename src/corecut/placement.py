@@ -33,9 +33,14 @@ def tiny_components(volume: FloatArray, nodes: FloatArray, n_clusters: int) -> B
     return np.asarray(volume == 0) if volume[tiny].sum() >= 0.5 * volume.sum() else tiny | (volume == 0)
 
 
-def split_by_components(level: WeightedGraph, n_clusters: int, objective: Objective) -> LabelArray | None:
-    """Return k clusters that no edge leaves, where the components make them; None where they do not."""
-    count, component = level.graph.components()
+def split_by_components(
+    level: WeightedGraph, n_clusters: int, objective: Objective, components: tuple[int, IntArray] | None = None
+) -> LabelArray | None:
+    """Return k clusters that no edge leaves, where the components make them; None where they do not.
+
+    `components` are those of :meth:`Graph.components`, where they are known already.
+    """
+    count, component = level.graph.components() if components is None else components
     volume = sums_by(component, level.graph.degrees, count)
     nodes = sums_by(component, level.sizes, count)
     parts = int(np.count_nonzero(volume))

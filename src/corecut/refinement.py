@@ -15,7 +15,8 @@ import numpy as np
 
 from corecut import _core
 from corecut._typing import AnyArray, FloatArray, LabelArray
-from corecut._validation import check_count, check_real, compact_labels, thread_count
+from corecut._validation import check_count, check_real, compact_labels
+from corecut.engines import Engine, LocalEngine
 from corecut.graph import as_graph
 from corecut.node_ids import in_node_order
 from corecut.objective import Objective, typical_volume
@@ -133,23 +134,22 @@ def refine_weighted(
     max_passes: int | None = None,
     tolerance: float = 0.0,
     n_jobs: int | None = None,
+    engine: Engine | None = None,
 ) -> Refinement:
     """Refine a partition of a graph whose nodes stand for several, by moves of single nodes.
 
     Bounds on sizes count for each of the clusters that one is `due` to become, 1 by default.
     """
     refined = labels.copy()
-    moves, swept, before, after, converged = _core.refine(
-        matrix=level.graph.matrix,
-        degrees=level.graph.degrees,
-        sizes=level.sizes,
-        labels=refined,
+    moves, swept, before, after, converged = (engine or LocalEngine(n_jobs)).refine(
+        level.graph,
+        level.sizes,
+        refined,
         k=n_clusters,
         objective=objective.native,
         due=due,
         max_passes=2**62 if max_passes is None else check_count(max_passes, "max_passes", minimum=0),
         tolerance=tolerance,
-        threads=thread_count(n_jobs),
     )
     return Refinement(refined, before, after, moves, swept, converged)
 

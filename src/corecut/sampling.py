@@ -14,6 +14,14 @@ method                  cost of k draws                        use it
 "naive" (Algorithm 1)   O(nk)                                  as the baseline, and with negative kernel entries
 ======================  =====================================  ======================================================
 
+A fourth one, "rounds", makes the k draws in a few rounds instead of one after another, as k-means|| does (Bahmani et al.
+2012): those of a round all see the seeds of the rounds before, and none of their own. They are drawn by a race: every point
+has a time E_x/(w(x)Δ(x, C)) with E_x exponential and a function of (seed, round, x) alone, and the first ones are taken,
+which is sampling without replacement by the law above. The first ones of several blocks of points are found among the blocks'
+own first ones, so that blocks may lie anywhere. O(n) per round + Σ deg(seed). What it costs: the guarantee of k-means|| is
+bicriteria. O(log n) rounds of O(k) draws reach a constant factor of the optimal cost with O(k log n) seeds, not with k, and a
+coreset of the same error is larger by that factor; ask for more seeds with `seeding_factor` where it matters.
+
 The first two keep x* = argmin K_xx in C, which (for a kernel without negative entries) confines a new seed's effect to its
 neighbours. They start from x* and one uniform point, the naive one from a uniform point; `start` replaces that.
 """
@@ -21,7 +29,9 @@ neighbours. They start from x* and one uniform point, the naive one from a unifo
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
+
+import numpy as np
 
 from corecut import _core
 from corecut._random import as_generator, draw_seed
@@ -29,7 +39,10 @@ from corecut._typing import FloatArray, IntArray, LabelArray, RandomState
 from corecut._validation import check_count, check_nodes, check_option, thread_count
 from corecut.kernel import KernelView
 
-Sampler = Literal["rejection", "tree", "naive"]
+Sampler = Literal["rejection", "tree", "naive", "rounds"]
+
+# Rounds of the sampler of that name, and points of a block whose first ones are found on their own.
+_ROUNDS, _BLOCK = 8, 65_536
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +92,7 @@ def sample_seeds(
     n_draws
         Number of D² draws. Fewer are made only when every point has come to distance 0 of the seeds.
     method
-        "rejection", "tree" or "naive"; see the module.
+        "rejection", "tree", "naive" or "rounds"; see the module.
     start
         Points that C begins with instead of the method's own.
     random_state, n_jobs
@@ -98,18 +111,57 @@ def sample_seeds(
     10
     """
     view = kernel if isinstance(kernel, KernelView) else KernelView.from_graph(kernel)
-    check_option(method, "method", ("rejection", "tree", "naive"))
+    check_option(method, "method", get_args(Sampler))
     draws = check_count(n_draws, "n_draws", minimum=0)
     first = None if start is None else check_nodes(start, view.n_points, name="start")
-    points, distances, nearest, checks, clipped, missing, rebuilds = _core.sample_seeds(
-        view.matrix,
-        view.scale,
-        view.diagonal,
-        view.weights,
-        method,
-        draws,
-        first,
-        draw_seed(as_generator(random_state)),
-        thread_count(n_jobs),
-    )
-    return Seeds(points, distances, nearest, checks, clipped, missing, rebuilds)
+    seed, threads = draw_seed(as_generator(random_state)), thread_count(n_jobs)
+
+    def drawn(how: str, count: int, begin_with: IntArray | None) -> Seeds:
+        arrays = view.matrix, view.scale, view.diagonal, view.weights
+        return Seeds(*_core.sample_seeds(*arrays, how, count, begin_with, seed, threads))
+
+    if method != "rounds":
+        return drawn(method, draws, first)
+    seeds = drawn("rejection", 0, first)
+    for number in range(_ROUNDS):
+        wanted = draws * (number + 1) // _ROUNDS - draws * number // _ROUNDS
+        points = first_of_race(view.weights * seeds.distances, wanted, seed, number)
+        if points.size:
+            seeds = drawn("rejection", 0, np.concatenate([seeds.points, points]))
+    return seeds
+
+
+def first_of_race(mass: FloatArray, count: int, seed: int, number: int) -> IntArray:
+    """Return the `count` points that win a race in which x arrives at an exponential time of rate mass_x, in their order.
+
+    It is a sample without replacement by mass. Times are functions of (seed, number, x); ties are won by the lower point.
+    """
+    times, points = np.empty(0), np.empty(0, np.int64)
+    for begin in range(0, mass.size, _BLOCK):
+        of_block = race_of_block(mass[begin : begin + _BLOCK], count, seed, number, begin)
+        times, points = np.concatenate([times, of_block[0]]), np.concatenate([points, of_block[1]])
+        first = np.lexsort((points, times))[:count]
+        times, points = times[first], points[first]
+    return points
+
+
+def race_of_block(mass: FloatArray, count: int, seed: int, number: int, begin: int) -> tuple[FloatArray, IntArray]:
+    """Return the times and numbers of the first `count` points of a block that begins with point `begin`."""
+    points = np.flatnonzero(mass > 0)
+    times = -np.log(_uniform(points + begin, seed, number)) / mass[points]
+    first = np.lexsort((points, times))[:count]
+    return times[first], points[first] + begin
+
+
+def _uniform(points: IntArray, seed: int, number: int) -> FloatArray:
+    """Return a number in (0, 1] for every point, by SplitMix64 of (seed, number, point)."""
+
+    def mixed(z: Any) -> Any:
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return z ^ (z >> np.uint64(31))
+
+    key = mixed(np.array([seed, number], np.uint64) + np.array([0x9E3779B97F4A7C15, 0xD1342543DE82EF95], np.uint64))
+    bits = mixed((key[0] ^ key[1] << np.uint64(1)) + np.uint64(0x9E3779B97F4A7C15) * (points.astype(np.uint64) + np.uint64(1)))
+    uniform: FloatArray = ((bits >> np.uint64(11)).astype(np.float64) + 1.0) * 2.0**-53
+    return uniform

@@ -295,6 +295,19 @@ def resolve(settings: Settings, graph: Graph) -> Choices:
     return Choices(settings, graph.n_nodes, k, size, aggregate, regularization, balance, smallest, largest, n_init)
 
 
+def check_components(n_clusters: int | str, n_components: int | None, *, solver: str | None, assign_labels: str) -> None:
+    """Refuse pivoted QR without exactly as many vectors as clusters, before they are computed."""
+    if assign_labels != "cluster_qr" or isinstance(n_clusters, str):
+        return
+    count = n_components if n_components is not None else None if solver == "power" else n_clusters
+    if count != n_clusters:
+        raise ValueError(
+            f'assign_labels="cluster_qr" needs as many components as clusters, got '
+            f"{'the few of the power method' if count is None else count} for n_clusters={n_clusters}; "
+            'use eigen_solver="arpack" or "subspace" without n_components'
+        )
+
+
 # What a coreset is drawn and used by. Without a coreset none of it has a meaning.
 CORESET_OPTIONS = ("shift", "seeding_factor", "sampler", "importance", "degrees", "candidates")
 

@@ -163,7 +163,8 @@ class GraphStore:
                     f"{self.path / name}.npy is damaged: it holds values that are negative or not finite; build the store again"
                 )
         data = self._array("data", entries) if self._has("data") else None
-        return Graph(indptr, self._array("indices", entries), data, degrees, diagonal, self.node_ids)
+        place = Path(os.path.abspath(self.path))
+        return Graph(indptr, self._array("indices", entries), data, degrees, diagonal, self.node_ids, place)
 
     @cached_property
     def node_ids(self) -> AnyArray | None:

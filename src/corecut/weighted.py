@@ -14,7 +14,7 @@ import numpy as np
 
 from corecut import _core
 from corecut._typing import BoolArray, FloatArray, IntArray, LabelArray
-from corecut._validation import thread_count
+from corecut.engines import Engine, LocalEngine
 from corecut.graph import Graph
 
 
@@ -43,11 +43,11 @@ class WeightedGraph:
         """Number of nodes."""
         return self.graph.n_nodes
 
-    def contract(self, groups: LabelArray, *, n_jobs: int | None = None) -> WeightedGraph:
+    def contract(self, groups: LabelArray, *, n_jobs: int | None = None, engine: Engine | None = None) -> WeightedGraph:
         """Return the quotient graph Q = SᵀAS of a grouping numbered 0, 1, ... without gaps."""
-        count, threads = int(groups.max()) + 1, thread_count(n_jobs)
-        indptr, indices, weights = _core.contract(self.graph.matrix, groups, count, threads)
-        _, diagonal, _, _ = _core.scan(_core.Matrix(indptr, indices, weights), threads)
+        count, engine = int(groups.max()) + 1, engine or LocalEngine(n_jobs)
+        indptr, indices, weights = engine.contract(self.graph, groups, count)
+        _, diagonal, _, _ = _core.scan(_core.Matrix(indptr, indices, weights), engine.threads)
         # Not the row sums: the degrees of a coreset's graph are its own, and add up.
         degrees, sizes = sums_by(groups, self.graph.degrees, count), sums_by(groups, self.sizes, count)
         return WeightedGraph(Graph(indptr, indices, weights, degrees, diagonal if diagonal.size else None), sizes)

@@ -87,6 +87,21 @@ class Grouping {
         return moves;
     }
 
+    // Neighbours of moved nodes, and nodes whose move did not fit, are looked at again.
+    void wake(Context& context, const MoveLists& lists) {
+        parallel_blocks(context, static_cast<int64_t>(lists.size()), 1, [&](int64_t t, int64_t, int64_t) {
+            const auto set = [&](int64_t y) { std::atomic_ref<uint8_t>(active[y]).store(1, std::memory_order_relaxed); };
+            for (const Move& move : lists[t]) {
+                if (!move.made) {
+                    set(move.node);
+                    continue;
+                }
+                const auto r = a.row(move.node);
+                for (int64_t p = r.begin; p < r.end; ++p) set(a.indices[p]);
+            }
+        });
+    }
+
    private:
     using Table = RatingTable<typename Rating<Index, Weight>::Sum>;
 
@@ -113,55 +128,41 @@ class Grouping {
         }
         return target;
     }
-
-    // Neighbours of moved nodes, and nodes whose move did not fit, are looked at again.
-    void wake(Context& context, const MoveLists& lists) {
-        parallel_blocks(context, static_cast<int64_t>(lists.size()), 1, [&](int64_t t, int64_t, int64_t) {
-            const auto set = [&](int64_t y) { std::atomic_ref<uint8_t>(active[y]).store(1, std::memory_order_relaxed); };
-            for (const Move& move : lists[t]) {
-                if (!move.made) {
-                    set(move.node);
-                    continue;
-                }
-                const auto r = a.row(move.node);
-                for (int64_t p = r.begin; p < r.end; ++p) set(a.indices[p]);
-            }
-        });
-    }
 };
 
 // Nodes left alone because their neighbours' groups are full (leaves of a hub, say) share that hub with others in the same
 // position: gather the lone nodes that have the same strongest neighbouring group, up to the cap, in the order of the nodes.
+struct Lone {
+    int32_t favourite, node;
+};
+
+// Append the lone nodes among rows begin.. with the groups they would like to be in.
 template <class Index, class Weight>
-void gather_lone_nodes(Context& context, const Csr<Index, Weight>& a, const BoundedVolumes& volumes, LazyVector<int32_t>& labels) {
-    struct Lone {
-        int32_t favourite, node;
-    };
-    constexpr int64_t buckets = 16;
-    const int64_t tasks = (a.n + kRowBlock - 1) / kRowBlock;
-    std::vector<std::vector<Lone>> found(tasks * buckets);
-    Pool<Rating<Index, Weight>> pool;
-    parallel_blocks(context, a.n, kRowBlock, [&](int64_t task, int64_t begin, int64_t end) {
-        auto seen = pool.borrow();
-        for (int64_t x = begin; x < end; ++x) {
-            const uint32_t mass = volumes.mass[x];
-            if (mass == 0 || mass > volumes.cap || volumes.volume[labels[x]] != mass) continue;
-            seen->read(a, labels.data(), x);
-            double most = 0.0;
-            int32_t favourite = -1;
-            for (size_t i = 0; i < seen->table.size(); ++i) {
-                const auto [j, weight] = seen->table[i];
-                if (weight > most || (weight == most && j < favourite)) most = static_cast<double>(weight), favourite = j;
-            }
-            if (favourite >= 0) found[task * buckets + favourite % buckets].push_back({favourite, static_cast<int32_t>(x)});
+void find_lone_nodes(const Csr<Index, Weight>& a, const BoundedVolumes& volumes, const LazyVector<int32_t>& labels, int64_t begin,
+                     int64_t end, Rating<Index, Weight>& seen, std::vector<Lone>& found) {
+    for (int64_t x = begin; x < end; ++x) {
+        const uint32_t mass = volumes.mass[x];
+        if (mass == 0 || mass > volumes.cap || volumes.volume[labels[x]] != mass) continue;
+        seen.read(a, labels.data(), x);
+        double most = 0.0;
+        int32_t favourite = -1;
+        for (size_t i = 0; i < seen.table.size(); ++i) {
+            const auto [j, weight] = seen.table[i];
+            if (weight > most || (weight == most && j < favourite)) most = static_cast<double>(weight), favourite = j;
         }
-    });
+        if (favourite >= 0) found.push_back({favourite, static_cast<int32_t>(x)});
+    }
+}
+
+// Gather lone nodes, found in several lists, of which any has nodes of its own.
+inline void join_lone_nodes(Context& context, const BoundedVolumes& volumes, const std::vector<std::vector<Lone>>& found,
+                            LazyVector<int32_t>& labels) {
+    constexpr int64_t buckets = 16;
     parallel_blocks(context, buckets, 1, [&](int64_t bucket, int64_t, int64_t) {
         std::vector<Lone> here;
-        for (int64_t t = 0; t < tasks; ++t) {
-            const auto& part = found[t * buckets + bucket];
-            here.insert(here.end(), part.begin(), part.end());
-        }
+        for (const auto& list : found)
+            for (const Lone& lone : list)
+                if (lone.favourite % buckets == bucket) here.push_back(lone);
         std::sort(here.begin(), here.end(), [](const Lone& one, const Lone& other) {
             return one.favourite != other.favourite ? one.favourite < other.favourite : one.node < other.node;
         });
@@ -178,6 +179,16 @@ void gather_lone_nodes(Context& context, const Csr<Index, Weight>& a, const Boun
             volume += mass;
         }
     });
+}
+
+template <class Index, class Weight>
+void gather_lone_nodes(Context& context, const Csr<Index, Weight>& a, const BoundedVolumes& volumes, LazyVector<int32_t>& labels) {
+    std::vector<std::vector<Lone>> found((a.n + kRowBlock - 1) / kRowBlock);
+    Pool<Rating<Index, Weight>> pool;
+    parallel_blocks(context, a.n, kRowBlock, [&](int64_t task, int64_t begin, int64_t end) {
+        find_lone_nodes(a, volumes, labels, begin, end, *pool.borrow(), found[task]);
+    });
+    join_lone_nodes(context, volumes, found, labels);
 }
 
 // Number labels 0.. in the order of their lowest nodes; nodes without edges (of no mass) make one group.

@@ -39,6 +39,8 @@ void bind_prediction(nb::module_& m);
 void bind_repair(nb::module_& m);
 void bind_refinement(nb::module_& m);
 void bind_aggregation(nb::module_& m);
+void bind_blocks(nb::module_& m);
+void bind_block_refinement(nb::module_& m);
 void bind_spectral(nb::module_& m);
 void bind_lloyd(nb::module_& m);
 void bind_neighbor_search(nb::module_& m);
@@ -118,6 +120,8 @@ NB_MODULE(_core, m) {
     bind_repair(m);
     bind_refinement(m);
     bind_aggregation(m);
+    bind_blocks(m);
+    bind_block_refinement(m);
     bind_spectral(m);
     bind_lloyd(m);
     bind_neighbor_search(m);

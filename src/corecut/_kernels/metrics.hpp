@@ -44,25 +44,36 @@ struct Margins {
     std::vector<double> own, other;
 };
 
+inline void check_cluster_labels(const int32_t* labels, int64_t n, int64_t k) {
+    for (int64_t x = 0; x < n; ++x)
+        if (labels[x] < 0 || labels[x] >= k) throw InputError("a label is not below the number of clusters");
+}
+
+// Margins of rows begin.., written to own[0].. and other[0]...
+template <class Index, class Weight>
+void margins_of_rows(Context& context, const Csr<Index, Weight>& a, const int32_t* labels, int64_t k, int64_t begin, int64_t end,
+                     double* own, double* other) {
+    Neighbourhood seen(k);
+    for (int64_t x = begin; x < end; ++x) {
+        if ((x & 63) == 0) context.check();
+        seen.read(a, labels, x);
+        double most = 0.0;
+        for (int32_t j : seen.clusters)
+            if (j != labels[x]) most = std::max(most, seen.weight[j]);
+        own[x - begin] = seen.weight[labels[x]];
+        other[x - begin] = most;
+    }
+}
+
 template <class Index, class Weight>
 Margins cluster_margins(Context& context, const Csr<Index, Weight>& a, const int32_t* labels, int64_t k) {
-    for (int64_t x = 0; x < a.n; ++x)
-        if (labels[x] < 0 || labels[x] >= k) throw InputError("a label is not below the number of clusters");
+    check_cluster_labels(labels, a.n, k);
     Margins result;
     result.own.resize(a.n);
     result.other.resize(a.n);
     const int64_t size = std::max<int64_t>(kRowBlock, a.n / (8 * std::max(context.threads, 1)) + 1);
     parallel_blocks(context, a.n, size, [&](int64_t, int64_t begin, int64_t end) {
-        Neighbourhood seen(k);
-        for (int64_t x = begin; x < end; ++x) {
-            if ((x & 63) == 0) context.check();
-            seen.read(a, labels, x);
-            double most = 0.0;
-            for (int32_t j : seen.clusters)
-                if (j != labels[x]) most = std::max(most, seen.weight[j]);
-            result.own[x] = seen.weight[labels[x]];
-            result.other[x] = most;
-        }
+        margins_of_rows(context, a, labels, k, begin, end, result.own.data() + begin, result.other.data() + begin);
     });
     return result;
 }

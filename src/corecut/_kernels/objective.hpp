@@ -83,6 +83,25 @@ struct ClusterSums {
     }
 };
 
+// The weight of rows begin.. towards their own clusters, loops included, written to within[0]...
+template <class Index, class Weight>
+void weights_within(const Csr<Index, Weight>& a, const int32_t* labels, int64_t begin, int64_t end, double* within) {
+    for (int64_t x = begin; x < end; ++x) {
+        const auto r = a.row(x);
+        a.check_columns(r);
+        const int32_t own = labels[x];
+        if constexpr (Csr<Index, Weight>::weighted) {
+            double sum = 0.0;
+            for (int64_t p = r.begin; p < r.end; ++p) sum += labels[a.indices[p]] == own ? a.weight(p) : 0.0;
+            within[x - begin] = sum;
+        } else {
+            int64_t count = 0;
+            for (int64_t p = r.begin; p < r.end; ++p) count += labels[a.indices[p]] == own;
+            within[x - begin] = static_cast<double>(count);
+        }
+    }
+}
+
 // The sums of all clusters of a partition, kept up to date while nodes move.
 class Clusters {
    public:
@@ -93,32 +112,31 @@ class Clusters {
     std::vector<int64_t> members;              // nodes of this graph in each cluster: none may lose its last one
     std::vector<double> due;                   // how many clusters each of them will become: 1, but while a graph is halved
 
+    // Clusters whose sums are not known yet.
+    Clusters(int64_t k, const Objective& f, const double* due_clusters)
+        : objective(f), inside(k, 0.0), volume(k, 0.0), size(k, 0.0), members(k, 0), due(k, 1.0) {
+        if (due_clusters) due.assign(due_clusters, due_clusters + k);
+    }
+
     template <class Index, class Weight>
     Clusters(Context& context, const Csr<Index, Weight>& a, const double* degrees, const double* sizes, const int32_t* labels,
              int64_t k, const Objective& f, const double* due_clusters = nullptr)
-        : objective(f), inside(k, 0.0), volume(k, 0.0), size(k, 0.0), members(k, 0), due(k, 1.0) {
-        if (due_clusters) due.assign(due_clusters, due_clusters + k);
+        : Clusters(k, f, due_clusters) {
         LazyVector<double> within(a.n);
         parallel_blocks(context, a.n, kRowBlock, [&](int64_t, int64_t begin, int64_t end) {
-            for (int64_t x = begin; x < end; ++x) {
-                const auto r = a.row(x);
-                a.check_columns(r);
-                const int32_t own = labels[x];
-                if constexpr (Csr<Index, Weight>::weighted) {
-                    double sum = 0.0;
-                    for (int64_t p = r.begin; p < r.end; ++p) sum += labels[a.indices[p]] == own ? a.weight(p) : 0.0;
-                    within[x] = sum;
-                } else {
-                    int64_t count = 0;
-                    for (int64_t p = r.begin; p < r.end; ++p) count += labels[a.indices[p]] == own;
-                    within[x] = static_cast<double>(count);
-                }
-            }
+            weights_within(a, labels, begin, end, within.data() + begin);
         });
+        count(context, within.data(), degrees, sizes, labels, a.n);
+    }
+
+    // Add up the sums, from the weights that nodes have within their clusters.
+    void count(Context& context, const double* within, const double* degrees, const double* sizes, const int32_t* labels,
+               int64_t n) {
+        const auto k = static_cast<int64_t>(volume.size());
         // Each piece of the nodes has sums of its own where there are few clusters; borders do not depend on the threads.
-        const int64_t pieces = k * kPieces <= a.n ? kPieces : 1, length = (a.n + pieces - 1) / pieces;
+        const int64_t pieces = k * kPieces <= n ? kPieces : 1, length = (n + pieces - 1) / pieces;
         std::vector<ClusterSums> sums(pieces * k, ClusterSums{0, 0, 0, 0, 0});
-        parallel_blocks(context, a.n, std::max<int64_t>(length, 1), [&](int64_t piece, int64_t begin, int64_t end) {
+        parallel_blocks(context, n, std::max<int64_t>(length, 1), [&](int64_t piece, int64_t begin, int64_t end) {
             ClusterSums* own = sums.data() + piece * k;
             for (int64_t x = begin; x < end; ++x) {
                 ClusterSums& to = own[labels[x]];
@@ -128,6 +146,7 @@ class Clusters {
                 ++to.members;
             }
         });
+        for (int64_t j = 0; j < k; ++j) inside[j] = volume[j] = size[j] = 0.0, members[j] = 0;
         for (int64_t piece = 0; piece < pieces; ++piece)
             for (int64_t j = 0; j < k; ++j) {
                 const ClusterSums& part = sums[piece * k + j];

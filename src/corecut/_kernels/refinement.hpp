@@ -61,10 +61,12 @@ class Refiner {
         BlockChanges<ClusterSums> changes;
     };
 
-    Refiner(Context& context, const Csr<Index, Weight>& a, const double* degrees, const double* sizes, int32_t* labels, int64_t k,
-            const Objective& f, const double* due)
-        : clusters(context, a, degrees, sizes, labels, k, f, due), context_(context), a_(a), degrees_(degrees), sizes_(sizes),
-          labels_(labels), next_(labels, labels + a.n), lacking_(a.n, 0), touched_at_(k, 0) {}
+    LazyVector<int64_t> lacking;  // by node: what its best move lacked when it was last looked at, less what rose since
+
+    Refiner(Context& context, const Csr<Index, Weight>& a, const double* degrees, const double* sizes, int32_t* labels,
+            Clusters sums)
+        : clusters(std::move(sums)), lacking(a.n, 0), context_(context), a_(a), degrees_(degrees), sizes_(sizes), labels_(labels),
+          next_(labels, labels + a.n), touched_at_(clusters.volume.size(), 0) {}
 
     // Append the moves that rows begin.. would like to make, by labels and sums as they are now. A node is looked at if what moves
     // of its neighbours brought adds up to what its best move lacked; on a dense graph hardly any is.
@@ -79,8 +81,8 @@ class Refiner {
             return changed ? *changed : clusters.at(j);
         };
         for (int64_t x = begin; x < end; ++x) {
-            if (lacking_[x] > 0) continue;
-            if (x + 2 < end && lacking_[x + 2] <= 0) prefetch_labels(a_, labels_, x + 2);
+            if (lacking[x] > 0) continue;
+            if (x + 2 < end && lacking[x + 2] <= 0) prefetch_labels(a_, labels_, x + 2);
             seen.read(a_, known, x);
             const Node node{degrees_[x], sizes_[x], seen.loop};
             const int32_t from = own[x - begin];
@@ -105,7 +107,7 @@ class Refiner {
                     highest = std::max(highest, gain);
                 }
             }
-            lacking_[x] = lack_of(-highest);
+            lacking[x] = lack_of(-highest);
             if (target == from) continue;
             changes.at(from, left).lose(node, to_own);
             changes.at(target, clusters.at(target)).gain(node, to_target);
@@ -135,13 +137,18 @@ class Refiner {
 
     // Add up the sums of all clusters afresh, and look at all nodes in the next pass.
     void count_anew() {
-        const Clusters fresh(context_, a_, degrees_, sizes_, labels_, static_cast<int64_t>(clusters.volume.size()),
-                             clusters.objective, clusters.due.data());
-        for (size_t j = 0; j < fresh.volume.size(); ++j) clusters.set(static_cast<int32_t>(j), fresh.at(static_cast<int32_t>(j)));
-        std::fill(lacking_.begin(), lacking_.end(), int64_t{0});
+        LazyVector<double> within(a_.n);
+        parallel_blocks(context_, a_.n, kRowBlock, [&](int64_t, int64_t begin, int64_t end) {
+            weights_within(a_, labels_, begin, end, within.data() + begin);
+        });
+        count_anew(within.data());
     }
 
-   private:
+    void count_anew(const double* within) {
+        clusters.count(context_, within, degrees_, sizes_, labels_, a_.n);
+        std::fill(lacking.begin(), lacking.end(), int64_t{0});
+    }
+
     // Make what lowers F of the moves of a round. Returns how many were made.
     int64_t commit(const std::vector<std::vector<NodeMove>>& lists) {
         moves_.clear();
@@ -153,6 +160,13 @@ class Refiner {
         return made;
     }
 
+    // Labels have been set from outside.
+    void know_labels() { std::copy(labels_, labels_ + a_.n, next_.begin()); }
+
+    // The proposals of the last round, and which of them were made.
+    const std::vector<NodeMove>& last_moves() const { return moves_; }
+
+   private:
     // The first move of the block that move `at` belongs to.
     int64_t block_begin(int64_t at) const {
         while (at > 0 && moves_[at - 1].node / kBlockRows == moves_[at].node / kBlockRows) --at;
@@ -241,7 +255,7 @@ class Refiner {
 
     void wake(const NodeMove& move) {
         const auto lower = [&](int64_t y, int64_t by) {
-            std::atomic_ref<int64_t> lack(lacking_[y]);
+            std::atomic_ref<int64_t> lack(lacking[y]);
             if (lack.load(std::memory_order_relaxed) > 0) lack.fetch_sub(by, std::memory_order_relaxed);
         };
         if (!move.made) {
@@ -276,7 +290,6 @@ class Refiner {
     const double* sizes_;
     int32_t* labels_;
     LazyVector<int32_t> next_;     // labels as they would be after the moves that are looked at
-    LazyVector<int64_t> lacking_;  // by node: what its best move lacked when it was last looked at, less what rose since
     std::vector<NodeMove> moves_;
     std::vector<std::pair<int32_t, ClusterSums>> touched_;  // clusters whose sums are about to change, as they were
     std::vector<int64_t> touched_at_;
@@ -292,7 +305,7 @@ Refinement refine(Context& context, const Csr<Index, Weight>& a, const double* d
                   int64_t k, const Objective& f, const double* due, int64_t max_passes, double tolerance) {
     check_labels(labels, a.n, k);
     Refinement result;
-    Refiner<Index, Weight> refiner(context, a, degrees, sizes, labels, k, f, due);
+    Refiner<Index, Weight> refiner(context, a, degrees, sizes, labels, Clusters(context, a, degrees, sizes, labels, k, f, due));
     double value = result.before = refiner.clusters.value();
     bool full = true;
     while (result.passes < max_passes) {

@@ -33,7 +33,10 @@ const double* checked(const Due& due, int64_t k) {
 
 void bind_refinement(nb::module_& m) {
     nb::class_<Objective>(m, "Objective")
-        .def(nb::init<double, double, double>(), nb::arg("fee"), nb::arg("min_size"), nb::arg("max_size"));
+        .def(nb::init<double, double, double>(), nb::arg("fee"), nb::arg("min_size"), nb::arg("max_size"))
+        .def_ro("fee", &Objective::fee)
+        .def_ro("min_size", &Objective::min_size)
+        .def_ro("max_size", &Objective::max_size);
     m.def(
         "refine",
         [](const Matrix& matrix, In<double> degrees, In<double> sizes, InOut<int32_t> labels, int64_t k, const Objective& f, Due due,

@@ -30,11 +30,15 @@ struct Move {
     bool made;
 };
 
+inline bool in_round(int64_t block, uint64_t pass, uint64_t round) {
+    return mix64(static_cast<uint64_t>(block) * 0x9E3779B97F4A7C15ULL + pass) % kRounds == round;
+}
+
 // The blocks of one round of a pass, in increasing order.
 inline void blocks_of_round(int64_t n, uint64_t pass, uint64_t round, std::vector<int64_t>& blocks) {
     blocks.clear();
     for (int64_t b = 0; b * kBlockRows < n; ++b)
-        if (mix64(static_cast<uint64_t>(b) * 0x9E3779B97F4A7C15ULL + pass) % kRounds == round) blocks.push_back(b);
+        if (in_round(b, pass, round)) blocks.push_back(b);
 }
 
 inline int64_t blocks_at_once(int64_t n, int64_t entries) {
@@ -108,7 +112,7 @@ class BoundedVolumes {
     uint32_t cap = 0;
     double unit = 1.0;  // of mass, in units of degree
 
-    BoundedVolumes(Context& context, const double* degrees, int64_t n, double bound) : mass(n), volume(n), inflow_(n) {
+    BoundedVolumes(Context& context, const double* degrees, int64_t n, double bound) : mass(n), volume(n) {
         int exponent = 0;
         std::frexp(bound, &exponent);
         const double scale = std::ldexp(1.0, kBits - exponent);
@@ -118,7 +122,6 @@ class BoundedVolumes {
             for (int64_t x = begin; x < end; ++x) {
                 const double scaled = std::ceil(degrees[x] * scale);
                 mass[x] = volume[x] = scaled <= cap ? static_cast<uint32_t>(scaled) : cap + 1;
-                inflow_[x] = 0;
             }
         });
     }
@@ -129,6 +132,12 @@ class BoundedVolumes {
     // a group makes room in the next round. Returns how many were made.
     int64_t commit(Context& context, MoveLists& lists, int32_t* labels) {
         const auto tasks = static_cast<int64_t>(lists.size());
+        if (inflow_.size() != mass.size()) {  // who only proposes does without
+            inflow_.resize(mass.size());
+            parallel_blocks(context, static_cast<int64_t>(mass.size()), kRowBlock, [&](int64_t, int64_t begin, int64_t end) {
+                std::fill(inflow_.begin() + begin, inflow_.begin() + end, uint64_t{0});
+            });
+        }
         parallel_blocks(context, tasks, 1, [&](int64_t t, int64_t, int64_t) {
             for (const Move& move : lists[t]) add_to(inflow_[move.target], uint64_t{mass[move.node]});
         });

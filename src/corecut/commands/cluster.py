@@ -18,12 +18,13 @@ from corecut._files import check_target, is_same, show_size
 from corecut._progress import Stages
 from corecut._typing import AnyArray, FloatArray, IntArray, LabelArray
 from corecut.advice import listening
+from corecut.commands.machines import Machines, machines
 from corecut.commands.options import GraphPath, Jobs, Reading, Seed, clusters_option, reading, shared, typed_command
 from corecut.commands.screen import Listing, Screen, screen
 from corecut.commands.words import OF_POINTS, OPTION_OF, SETTABLE, in_options
 from corecut.edges import EdgeReport
 from corecut.graph import Graph
-from corecut.labels import check_labels_path, metis_parts, write_labels
+from corecut.labels import metis_parts
 from corecut.metrics import Balance
 
 # Parameters that have an option of their own, and its default.
@@ -95,7 +96,7 @@ def settings_option(settings: list[str] | None) -> list[str] | None:
     return settings
 
 
-@shared(reading=reading, screen=screen)
+@shared(reading=reading, machines=machines, screen=screen)
 def cluster(
     graph: GraphPath,
     *,
@@ -164,6 +165,7 @@ def cluster(
     ] = None,
     jobs: Jobs = None,
     reading: Reading,
+    machines: Machines,
     screen: Screen,
 ) -> None:
     """Cluster a graph, or points, by normalised cut and write the cluster of every node.
@@ -171,7 +173,7 @@ def cluster(
     Example: corecut cluster friends.txt -k 50 -o labels.parquet, or corecut cluster points.csv --points -k 10 -o labels.csv
     """
     like_metis = reading.arguments["format"] == "metis"
-    output = labels_path(output, graph, clusters, like_metis=like_metis, as_json=screen.as_json)
+    output = labels_path(output, graph, clusters, machines=machines, like_metis=like_metis, as_json=screen.as_json)
     to_stdout = output is not None and str(output) == "-"
     check_further_files({"--save": save, "--report": report}, {"graph that is read": graph, "labels file": output})
     reading.check_points(points, features)
@@ -202,11 +204,12 @@ def cluster(
 
     with screen.keeping(kept), ExitStack() as stack:
         heard = stack.enter_context(listening())
+        model.engine = engine = stack.enter_context(machines.engine())
         with clock("read"):
             loaded, node_ids, size = (
                 data_of_points(reading, graph, features)
                 if points
-                else data_of_graph(*stack.enter_context(reading.load(graph, screen, jobs)))
+                else data_of_graph(*stack.enter_context(machines.load(engine, graph, reading, screen, jobs)))
             )
         model.fit(loaded)
         if save is not None:
@@ -221,7 +224,7 @@ def cluster(
             return
         if output is not None:
             with clock("write"), screen.waiting("write", _WRITING * model.labels_.size):
-                write_labels(output, model.labels_, node_ids)
+                machines.write(engine, output, model.labels_, loaded, node_ids)
             written.append(f"the labels are in {output}")
         with clock("metrics"), screen.waiting("metrics", _MEASURING * getattr(loaded, "n_entries", 0)):
             cuts = model.conductances_
@@ -291,7 +294,9 @@ def check_further_files(made: dict[str, Path | None], others: dict[str, Path | N
         taken["model file"] = path
 
 
-def labels_path(output: Path | None, graph: Path, clusters: int | str, *, like_metis: bool, as_json: bool) -> Path | None:
+def labels_path(
+    output: Path | None, graph: Path, clusters: int | str, *, machines: Machines, like_metis: bool, as_json: bool
+) -> Path | None:
     """Return where labels go, METIS's own name by default; refuse what cannot be written, or is not meant, before any work."""
     if output is None and like_metis and str(graph) != "-":
         if isinstance(clusters, str):
@@ -306,7 +311,7 @@ def labels_path(output: Path | None, graph: Path, clusters: int | str, *, like_m
         return output
     if is_same(output, graph):
         raise typer.BadParameter(f"{output} is the graph that is read; give the labels another name", param_hint="--output")
-    check_labels_path(output)
+    machines.check_output(output)
     if metis_parts(output) not in (None, clusters) and not isinstance(clusters, str):
         raise typer.BadParameter(
             f"{output.name} is METIS's name for {metis_parts(output)} clusters, and -k asks for {clusters}",

@@ -33,6 +33,8 @@ OPTION_OF: Mapping[str, str] = {
     "mean_degree": "--mean-degree",
     "mixing": "--mixing",
     "degree_exponent": "--degree-exponent",
+    "engine": "--dask",
+    "scratch": "--scratch",
 }
 # Options without a value: what a parameter's value is on the command line.
 _FLAGS: Mapping[tuple[str, str], str] = {

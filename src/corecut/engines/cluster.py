@@ -1,0 +1,196 @@
+"""The cluster: tasks on the workers of a Dask scheduler, results in order, and one sentence when something is wrong."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from corecut._files import first_line
+from corecut.engines import tasks
+from corecut.engines.scratch import EngineError
+
+# Seconds without any worker, after which a run ends.
+_PATIENCE = 60.0
+
+
+@contextmanager
+def connect(address: str, *, timeout: float = 10.0) -> Iterator[Any]:
+    """Give a client for "tcp://host:port", or for "local:4" with so many worker processes here, which end with it."""
+    distributed = _distributed()
+    local = re.fullmatch(r"local:([1-9]\d{0,3})", address)
+    with ExitStack() as stack:
+        try:
+            if local:
+                cluster = distributed.LocalCluster(
+                    n_workers=int(local[1]), threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
+                )
+                client = distributed.Client(stack.enter_context(cluster))
+            else:
+                client = distributed.Client(address, timeout=timeout)
+        except (OSError, ValueError, TypeError, TimeoutError) as error:
+            raise EngineError(
+                f"no Dask scheduler answers at {address!r} ({first_line(error)}): give the address that it printed when it was "
+                "started, like tcp://host:8786, or local:4 for four worker processes on this machine"
+            ) from None
+        yield stack.enter_context(client)
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise EngineError('the Dask engine needs distributed; install it with: pip install "corecut[dask]"') from None
+    return distributed
+
+
+def is_client(value: Any) -> bool:
+    """Say whether something is a client of Dask, without importing it."""
+    return any(kind.__module__.partition(".")[0] == "distributed" and kind.__name__ == "Client" for kind in type(value).__mro__)
+
+
+class Cluster:
+    """The workers of a client.
+
+    Parameters
+    ----------
+    client
+        A `distributed.Client`.
+    retries
+        How often a task that raises an error is tried again.
+    """
+
+    def __init__(self, client: Any, retries: int) -> None:
+        if not is_client(client):
+            raise TypeError(f"client must be a distributed.Client, got {type(client).__name__}")
+        self.client = client
+        self.retries = retries
+        self._token = secrets.token_hex(3)
+        self._calls = 0
+
+    def workers(self) -> dict[str, int]:
+        """Return the addresses of all workers and their numbers of threads."""
+        try:
+            return dict(self.client.nthreads())
+        except Exception as error:
+            raise EngineError(_lost(error)) from None
+
+    def map(
+        self, stage: str, function: Callable[..., Any], shared: tuple[Any, ...], blocks: Sequence[tasks.Block]
+    ) -> list[Any]:
+        """Run a function on every block and return the results in the order of the blocks."""
+        workers = sorted(self.workers())
+        self._calls += 1
+        futures = []
+        for i, block in enumerate(blocks):
+            # The same rows to the same worker, while it lives: it has them in its memory.
+            at = [workers[i * len(workers) // len(blocks)]] if workers else None
+            futures.append(
+                self.client.submit(
+                    function,
+                    *shared,
+                    block,
+                    key=f"{stage}-{self._token}-{self._calls}-{i}",
+                    pure=False,
+                    retries=self.retries,
+                    workers=at,
+                    allow_other_workers=at is not None,
+                )
+            )
+        try:
+            # A worker that dies takes its finished results along, and their tasks run again.
+            while any(future.status != "finished" for future in futures):
+                self._wait(stage, futures)
+                for future, block in zip(futures, blocks, strict=True):
+                    if future.status == "error":
+                        raise _failed(stage, block, future.exception()) from None
+                    if future.status == "cancelled":
+                        raise EngineError(_lost(f"{stage} was cancelled"))
+            try:
+                results: list[Any] = self.client.gather(futures)
+            except Exception as error:
+                raise EngineError(_lost(error)) from None
+            return results
+        finally:
+            for future in futures:
+                with suppress(Exception):  # the connection may be gone
+                    future.release()
+
+    def _wait(self, stage: str, futures: list[Any]) -> None:
+        """Wait until all tasks have ended, but not for ever without a worker."""
+        distributed = _distributed()
+        alone_since: float | None = None
+        while True:
+            try:
+                distributed.wait(futures, timeout=5)
+                return
+            except TimeoutError:
+                pass
+            except Exception as error:  # futures are cancelled when the scheduler goes away
+                raise EngineError(_lost(error)) from None
+            if self.workers():
+                alone_since = None
+            elif alone_since is None:
+                alone_since = monotonic()
+            elif monotonic() - alone_since > _PATIENCE:
+                raise EngineError(f"the cluster has had no worker for {_PATIENCE:.0f} s in {stage}; start some, then resume")
+
+    def check(self, folder: Path) -> None:
+        """Refuse workers that have other versions or do not see the graph."""
+        try:
+            found = self.client.run(tasks.describe, str(folder), on_error="return")
+        except Exception as error:
+            raise EngineError(_lost(error)) from None
+        if not found:
+            raise EngineError("the Dask cluster has no workers; start some first")
+        mine = tasks.describe(str(folder))
+        for worker, answer in sorted(found.items()):
+            if isinstance(answer, OSError):  # it has just died
+                continue
+            if isinstance(answer, BaseException):
+                raise EngineError(
+                    f"the worker {worker} cannot run corecut ({first_line(answer)}): install corecut {mine['corecut']} there"
+                )
+            for name in ("corecut", "python", "numpy"):
+                if answer[name] != mine[name]:
+                    raise EngineError(
+                        f"the worker {worker} has {name} {answer[name]}, the client {mine[name]}: labels are only the same "
+                        "with the same versions; install them alike"
+                    )
+            if "error" in answer:
+                raise EngineError(
+                    f"the worker {worker} does not see {folder} ({answer['error']}): put the graph on storage that all "
+                    "workers see under the same name"
+                )
+            if answer.get("seen") != mine.get("seen"):
+                raise EngineError(
+                    f"the worker {worker} sees another graph at {folder} than the client: give one that all share"
+                )
+
+    def forget(self) -> None:
+        """Let workers give back what they keep."""
+        with suppress(Exception):  # a worker that is gone keeps nothing
+            self.client.run(tasks.forget, on_error="ignore")
+
+
+def _lost(error: object) -> str:
+    reason = first_line(error) if isinstance(error, BaseException) else str(error)
+    return f"the Dask scheduler is gone ({reason}): start the cluster again and go on with resume"
+
+
+def _failed(stage: str, block: tasks.Block, error: BaseException | None) -> EngineError:
+    """Say in one sentence why a task has failed for good."""
+    if isinstance(error, EngineError):
+        return error
+    where = f"{stage} of rows {block[0]:,} to {block[1] - 1:,}"
+    if type(error).__name__ == "KilledWorker":
+        return EngineError(
+            f"{where} failed: each worker that tried it died; give workers more memory, or make the blocks smaller with "
+            "block_entries="
+        )
+    reason = first_line(error) if error is not None else "unknown"
+    return EngineError(f"{where} failed again and again ({type(error).__name__}: {reason})")
