@@ -134,8 +134,8 @@ def test_parts_isolated_nodes_and_loops(client: Any, tmp_path: Path) -> None:
         assert ours[0] == theirs[0]
         assert np.array_equal(ours[1], theirs[1])
         cap = float(graph.degrees.sum()) / 60
-        groups = engine.group_nodes(graph, cap, 5)
-        assert np.array_equal(groups, local.group_nodes(graph, cap, 5))
+        groups = engine.group_nodes(graph, graph.degrees, cap, max_passes=5)
+        assert np.array_equal(groups, local.group_nodes(graph, graph.degrees, cap, max_passes=5))
         count = int(groups.max()) + 1
         for mine, other in zip(engine.contract(graph, groups, count), local.contract(graph, groups, count), strict=True):
             assert np.array_equal(mine, other)

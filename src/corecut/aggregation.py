@@ -137,7 +137,7 @@ def gather_levels(
         passes = _PASSES if current.graph.n_entries <= _MANY_ENTRIES else _PASSES_LARGE
         # By sizes, the gain of a move is that of the constant Potts model: weight less what the sizes would lead one to expect.
         masses = current.sizes if equal_sizes else current.graph.degrees
-        groups = engine.group_nodes(current.graph, masses, cap, passes)
+        groups = engine.group_nodes(current.graph, masses, cap, max_passes=passes)
         count = int(groups.max()) + 1
         if count > (1 - _LEAST_SHRINKAGE) * current.n_nodes or count < min(wanted, _LEAST_GROUPS * k):
             break

@@ -153,10 +153,10 @@ class DaskEngine:
         names = np.cumsum(leaders == np.arange(graph.n_nodes, dtype=np.int32)) - 1
         return int(names[-1]) + 1, names[leaders].astype(np.int64)
 
-    def group_nodes(self, graph: Graph, masses: FloatArray, cap: float, max_passes: int) -> LabelArray:
+    def group_nodes(self, graph: Graph, masses: FloatArray, cap: float, *, max_passes: int) -> LabelArray:
         """Return groups; see :class:`~corecut.engines.local.Engine`."""
         if self._stays(graph) or masses is not graph.degrees:  # workers know degrees alone
-            return self._local.group_nodes(graph, masses, cap, max_passes)
+            return self._local.group_nodes(graph, masses, cap, max_passes=max_passes)
         here, place, blocks = self._stage("aggregation"), self._at(graph), self._blocks(graph)
         if here.result.exists():
             return load(here.result)["groups"]

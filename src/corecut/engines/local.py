@@ -32,7 +32,7 @@ class Engine(Protocol):
     def components(self, graph: Graph) -> tuple[int, IntArray]:
         """Return the number of connected components and every node's component, numbered by lowest node."""
 
-    def group_nodes(self, graph: Graph, masses: FloatArray, cap: float, max_passes: int) -> LabelArray:
+    def group_nodes(self, graph: Graph, masses: FloatArray, cap: float, *, max_passes: int) -> LabelArray:
         """Return the group of every node after rounds of local moves, under a bound on sums of `masses` (degrees or sizes)."""
 
     def contract(self, graph: Graph, groups: LabelArray, count: int) -> Rows:
@@ -81,7 +81,7 @@ class LocalEngine:
         """Return components; see :class:`Engine`."""
         return graph.components()
 
-    def group_nodes(self, graph: Graph, masses: FloatArray, cap: float, max_passes: int) -> LabelArray:
+    def group_nodes(self, graph: Graph, masses: FloatArray, cap: float, *, max_passes: int) -> LabelArray:
         """Return groups; see :class:`Engine`."""
         groups: LabelArray = _core.group_nodes(graph.matrix, masses, cap, max_passes, self.threads)
         return groups
