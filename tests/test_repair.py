@@ -35,7 +35,7 @@ def splits(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Call the kernel for all clusters; return gains and first parts."""
     level = level_of(A, sizes)
-    gains, first = _core.split_clusters(
+    gains, first, inside = _core.split_clusters(
         matrix=level.graph.matrix,
         degrees=level.graph.degrees,
         sizes=level.sizes,

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from corecut import _core
 from corecut._random import as_generator
 from corecut._typing import FloatArray, IntArray, LabelArray
 from corecut.aggregation import aggregate_graph
@@ -26,7 +27,6 @@ from corecut.facts import PartitionFacts
 from corecut.graph import Graph
 from corecut.spectral import round_embedding, spectral_embedding
 from corecut.weighted import WeightedGraph
-from corecut.writers import row_blocks
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
 """Okabe and Ito's colours without black and yellow, which vanish on a dark or a light page, and with a grey."""
@@ -46,6 +46,8 @@ CURVES = {
 _ROUNDS, _PUSHERS, _COVERED = 90, 96, 0.10
 # From so many clusters on the points of an embedding that has to be computed are the clusters themselves.
 _CLUSTERS_AS_POINTS = 300
+# Up to so many columns of an embedding all of its axes are computed.
+_FEW_COLUMNS = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +135,9 @@ def _springs(places: FloatArray, i: IntArray, j: IntArray, pull: FloatArray) -> 
     length = 1.0 / np.sqrt(k)
     for heat in np.linspace(0.12, 0.004, _ROUNDS):
         others = np.arange(k) if k <= 2 * _PUSHERS else generator.choice(k, _PUSHERS, replace=False)
-        away = places[:, None, :] - places[None, others, :]
-        squared = np.einsum("ijk,ijk->ij", away, away) + 1e-6
-        force = length**2 * k / others.size * np.einsum("ijk,ij->ik", away, 1.0 / squared)
+        (x, y), (across, down) = places.T, places[others].T
+        push = length**2 * k / others.size / (np.subtract.outer(x, across) ** 2 + np.subtract.outer(y, down) ** 2 + 1e-6)
+        force = places * push.sum(axis=1, keepdims=True) - push @ places[others]
         along = places[i] - places[j]
         drawn = along * (pull * np.linalg.norm(along, axis=1) / length)[:, None]
         for axis in range(2):
@@ -194,28 +196,20 @@ def palette_of(facts: PartitionFacts) -> Palette:
 
 
 def shade_matrix(graph: Graph, orders: list[IntArray], pixels: int) -> list[FloatArray]:
-    """Return the adjacency matrix as squares of pixels, one for each order of the nodes, from one pass over the edges.
+    """Return the adjacency matrix as squares of pixels, one for each order of the nodes, by one pass over the edges for each.
 
     Each value is the weight of a pixel's entries divided by their largest possible number; `orders` say which node comes first,
     second, ...
     """
     n, side = graph.n_nodes, min(pixels, graph.n_nodes)
-    cells = []
+    places = (np.arange(n) * side // n).astype(np.int32)
+    width = np.bincount(places, minlength=side).astype(np.float64)
+    squares = []
     for order in orders:
-        cell = np.empty(n, np.int32)
-        cell[order] = (np.arange(n) * side // n).astype(np.int32)
-        cells.append(cell)
-    sums = [np.zeros(side * side) for _ in orders]
-    for begin, end in row_blocks(graph):
-        first, last = int(graph.indptr[begin]), int(graph.indptr[end])
-        degrees, columns = np.diff(graph.indptr[begin : end + 1]), graph.indices[first:last]
-        weights = None if graph.weights is None else graph.weights[first:last]
-        for cell, total in zip(cells, sums, strict=True):
-            at = np.repeat(cell[begin:end] * np.int32(side), degrees)
-            at += cell[columns]
-            np.add(total, np.bincount(at, weights, minlength=total.size), out=total)
-    width = np.bincount(np.arange(n) * side // n, minlength=side).astype(np.float64)
-    return [total.reshape(side, side) / np.outer(width, width) for total in sums]
+        cells = np.empty(n, np.int32)
+        cells[order] = places
+        squares.append(_core.cell_sums(graph.matrix, cells, side).reshape(side, side) / np.outer(width, width))
+    return squares
 
 
 def node_order(facts: PartitionFacts, order: IntArray) -> IntArray:
@@ -239,13 +233,15 @@ def principal_axes(rows: FloatArray, count: int) -> FloatArray:
     scaled = np.divide(rows, lengths, out=np.zeros_like(rows, dtype=np.float64), where=lengths > 0)
     scaled = scaled - scaled.mean(axis=0)
     count = min(count, *scaled.shape)
-    # A few rounds of subspace iteration: there may be thousands of columns, and two or three are looked at.
-    basis = as_generator(0).normal(size=(scaled.shape[1], min(count + 6, scaled.shape[1])))
-    for _ in range(8):
-        basis, _ = np.linalg.qr(scaled.T @ (scaled @ basis))
-    reduced = scaled @ basis
-    _, _, turn = np.linalg.svd(reduced, full_matrices=False)
-    found = reduced @ turn[:count].T
+    if scaled.shape[1] <= _FEW_COLUMNS:
+        basis = np.linalg.eigh(scaled.T @ scaled)[1][:, ::-1][:, :count]
+        found = scaled @ basis
+    else:  # a few rounds of subspace iteration: two or three of thousands of columns are looked at
+        basis = as_generator(0).normal(size=(scaled.shape[1], count + 6))
+        for _ in range(8):
+            basis, _ = np.linalg.qr(scaled.T @ (scaled @ basis))
+        reduced = scaled @ basis
+        found = reduced @ np.linalg.svd(reduced, full_matrices=False)[2][:count].T
     # Signs are free: the larger end is on the right.
     signs = np.where(np.abs(found.max(axis=0)) >= np.abs(found.min(axis=0)), 1.0, -1.0)
     return np.asarray(found * signs)

@@ -47,6 +47,8 @@ _LEAST_SHARE, _REGULARIZATION, _STEPS, _LARGE = 0.2, 0.2, 6, 500_000
 _SECOND_LOOK = 0.1
 # Connections of each cluster that count as strong.
 _TIES = 3
+# Up to so many clusters all weights between them are summed in one table.
+_DENSE = 512
 # Clusters of fewer nodes are not split.
 _SPLITTABLE = 10
 # Times that a cluster must hold together more firmly than to another, to be apart from it.
@@ -98,6 +100,8 @@ class PartitionFacts:
     def between(self) -> sp.csr_array:
         """The graph of clusters: weight between any two, and twice the weight inside each on the diagonal."""
         k = self.n_clusters
+        if k <= _DENSE:
+            return sp.csr_array(_core.cell_sums(self.graph.matrix, self.labels, k).reshape(k, k))
         indptr, indices, weights = _core.contract(self.graph.matrix, self.labels, k, thread_count(self.n_jobs))
         return sp.csr_array((weights, indices, indptr), shape=(k, k))
 
@@ -218,7 +222,7 @@ class PartitionFacts:
     def _cohesion_of(self, wanted: BoolArray, sizes: FloatArray, **effort: int) -> FloatArray:
         """Return the cohesion of the wanted clusters, and 1 for the others."""
         k = self.n_clusters
-        gains, first = best_splits(
+        gains, _, halves = best_splits(
             WeightedGraph.of(self.graph),
             self.labels,
             wanted,
@@ -231,9 +235,6 @@ class PartitionFacts:
             n_jobs=self.n_jobs,
             **effort,
         )
-        parts = (2 * self.labels + first).astype(np.int32)
-        inside = _core.within_cluster(self.graph.matrix, parts, None, thread_count(self.n_jobs))
-        halves = cluster_sums(parts, inside, 2 * k).reshape(k, 2)
         # What is inside the cluster and in neither part is counted from both ends.
         crossing = np.maximum(self.association - halves.sum(axis=1), 0.0) / 2
         least = halves.min(axis=1) + crossing
