@@ -43,7 +43,7 @@ CURVES = {
 """What may be known of each number of clusters: its short name, and how to read it."""
 
 # Steps of the layout, clusters that push in each step where there are many, and the share of the picture that clusters cover.
-_ROUNDS, _PUSHERS, _COVERED = 90, 96, 0.10
+_ROUNDS, _PUSHERS, _COVERED = 60, 96, 0.10
 # From so many clusters on the points of an embedding that has to be computed are the clusters themselves.
 _CLUSTERS_AS_POINTS = 300
 # Up to so many columns of an embedding all of its axes are computed.
@@ -162,8 +162,9 @@ def _apart(places: FloatArray, radii: FloatArray) -> FloatArray:
         pairs = cKDTree(places).query_pairs(2.2 * float(radii.max()), output_type="ndarray")
         gap = places[pairs[:, 0]] - places[pairs[:, 1]]
         distance = np.maximum(np.linalg.norm(gap, axis=1), 1e-9)
-        lack = 1.1 * (radii[pairs[:, 0]] + radii[pairs[:, 1]]) - distance
-        close = lack > 0
+        reach = radii[pairs[:, 0]] + radii[pairs[:, 1]]
+        lack = 1.1 * reach - distance
+        close = lack > 0.05 * reach
         if not close.any():
             break
         a, b = pairs[close].T
@@ -269,7 +270,7 @@ def png(pixels: NDArray[np.uint8], *, colour: str | None = None) -> bytes:
     table = b""
     if colour is not None:
         table = chunk(b"PLTE", bytes.fromhex(colour.lstrip("#")) * 256) + chunk(b"tRNS", bytes(range(256)))
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + table + chunk(b"IDAT", zlib.compress(lines, 5)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + table + chunk(b"IDAT", zlib.compress(lines, 3)) + chunk(b"IEND", b"")
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,7 +304,7 @@ def embedded_points(facts: PartitionFacts, model: Any = None, *, axes: int = 3, 
     labels = getattr(model, "coreset_labels_", facts.labels)
     if rows is not None and rows.ndim == 2 and min(rows.shape) > 0 and labels.max() < facts.n_clusters:
         weights = getattr(model, "coreset_weights_", facts.graph.degrees)
-        groups = bool(getattr(model, "aggregate_", False))
+        groups = bool(getattr(model, "aggregate_", False)) and labels.size < facts.graph.n_nodes
         sampled = getattr(model, "coreset_size_", rows.shape[0]) < rows.shape[0] or labels.size < facts.graph.n_nodes
         kind = "groups of nodes" if groups else "coreset nodes" if sampled else "nodes"
     else:
