@@ -302,3 +302,26 @@ def test_points_are_called_what_they_are() -> None:
     facts = corecut.partition_facts(graph, model)
     alike = model.coreset_labels_.size == facts.graph.n_nodes
     assert ("groups" in embedded_points(facts, model).kind) == (not alike)
+
+
+@pytest.mark.parametrize("graph", [sp.csr_array((30, 30)), sp.csr_array((1, 1)), sp.csr_array(1e300 * np.ones((9, 9)))])
+def test_extreme_graphs_have_a_page(graph: sp.csr_array) -> None:
+    page = corecut.report(np.arange(graph.shape[0]) % 3, graph).html
+    found = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.S)
+    assert found is not None
+    assert not {"NaN", "Infinity"} & set(re.findall(r"\w+", found[1]))
+
+
+def test_points_are_no_graph() -> None:
+    points = np.random.default_rng(0).normal(size=(60, 3))
+    model = CoresetSpectralClustering(n_clusters=3, random_state=0).fit(points)
+    with pytest.raises(ValueError, match="give the model's affinity_matrix_"):
+        corecut.report(model, points)
+    assert "clusters" in corecut.report(model, model.affinity_matrix_).html
+
+
+def test_a_path_may_be_the_models_own(planted: Any) -> None:
+    model = CoresetSpectralClustering(n_clusters="auto", random_state=0).fit(planted[0])
+    assert path_of(model) == path_of(model.selection_)
+    with pytest.raises(ValueError, match="a path of k has"):
+        path_of(CoresetSpectralClustering(n_clusters=2))

@@ -103,13 +103,15 @@ def map_clusters(facts: PartitionFacts, clusters: IntArray | None = None) -> Clu
     if clusters is not None:
         ties = sp.csr_array(ties)[clusters][:, clusters].tocoo()
     i, j = (axis.astype(np.int64) for axis in ties.coords)
-    radii = np.sqrt(_COVERED * np.maximum(volumes, 1e-3 * volumes.mean()) / (np.pi * volumes.sum()))
+    shares = volumes / volumes.sum() if volumes.any() else np.full(k, 1.0 / k)  # without edges all discs are alike
+    radii = np.sqrt(_COVERED * np.maximum(shares, 1e-3 / k) / np.pi)
     # No disc is more than a fifth of the picture, nor too small to be hit.
     radii = np.clip(radii, 0.0025, 0.12)
     if k <= 2:
         places = np.array([[0.5, 0.5]] if k == 1 else [[0.3, 0.5], [0.7, 0.5]])
         return ClusterMap(places, radii, i, j, ties.data)
-    pull = ties.data / np.sqrt(np.maximum(volumes[i] * volumes[j], 1e-300))
+    roots = np.sqrt(volumes)
+    pull = ties.data / np.maximum(roots[i] * roots[j], 1e-300)
     pull = np.sqrt(pull / pull.max()) if pull.size else pull
     places = _springs(_start(ties, k), i, j, pull)
     return ClusterMap(_apart(places, radii), radii, i, j, ties.data)
@@ -225,7 +227,7 @@ def logarithmic(squares: list[FloatArray]) -> list[FloatArray]:
     most = max(float(shades.max(initial=0.0)) for shades in squares)
     if most == 0:
         return squares
-    return [np.where(one > 0, np.clip(1 + np.log10(np.maximum(one, 1e-300) / most) / 4, 0.08, 1.0), 0.0) for one in squares]
+    return [np.where(one > 0, np.clip(1 + np.log10(np.maximum(one / most, 1e-9)) / 4, 0.08, 1.0), 0.0) for one in squares]
 
 
 def principal_axes(rows: FloatArray, count: int) -> FloatArray:
@@ -343,9 +345,13 @@ def path_of(path: Any) -> dict[str, Any]:
     Parameters
     ----------
     path
-        What :func:`corecut.select_n_clusters` returns, what `corecut scan --json` prints of it, or a mapping with these names.
+        What :func:`corecut.select_n_clusters` returns, a model that chose its number of clusters, what `corecut scan --json`
+        prints, or a mapping with these names.
     """
-    source: dict[str, Any] = dict(path) if isinstance(path, Mapping) else {"path": path.path, "chosen": path.best}
+    path = getattr(path, "selection_", path)
+    if hasattr(path, "path") and hasattr(path, "best"):
+        path = {"path": path.path, "chosen": path.best}
+    source: dict[str, Any] = dict(path) if isinstance(path, Mapping) else {}
     if "path" in source:
         steps = [{"n_clusters": step.get("k"), **step} if isinstance(step, Mapping) else vars(step) for step in source["path"]]
         names = {"n_clusters": "n_clusters", **dict(zip(CURVES, CURVES, strict=True)), "cut": "normalized_cut"}

@@ -345,6 +345,9 @@ def partition_facts(
     >>> int(facts.separated.sum()), facts.near_pairs
     (3, [])
     """
+    shape = np.shape(graph)
+    if len(shape) == 2 and shape[0] != shape[1] and getattr(labels, "affinity_matrix_", None) is not None:
+        raise ValueError("these are points, and facts are about a graph: give the model's affinity_matrix_ in their place")
     checked = as_graph(graph, n_jobs=n_jobs)
     if hasattr(labels, "labels_"):
         # A model that comes from a file does not have it any more.
