@@ -40,6 +40,7 @@ html_title = "corecut"
 html_static_path = ["_static"]
 html_css_files = ["corecut.css"]
 html_show_sourcelink = False
+html_context = {"default_mode": "auto"}  # light or dark as the reader's system has it
 html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 6,

@@ -116,6 +116,21 @@ def test_two_clusters_that_are_one_are_nearly_one(planted: Any) -> None:
     assert "About 6 clusters may describe this graph as well." in said(facts)
 
 
+@pytest.mark.parametrize("mixing", [0.1, 0.35])
+def test_many_merged_and_halved_clusters_are_told_apart(mixing: float, rng: np.random.Generator) -> None:
+    # Clusters that fall into two hold together by little: their weak borders to each other do not make them one.
+    degree, size, k = 16, 100, 60
+    graph, truth = corecut.make_sbm(size, k, degree * (1 - mixing) / size, degree * mixing / (size * k), random_state=0)
+    labels = truth.copy()
+    for j in range(6):
+        labels[truth == 2 * j + 1] = 2 * j
+        labels[(truth == 12 + j) & (rng.random(truth.size) < 0.5)] = k + j
+    facts = partition_facts(graph, labels)
+    assert facts.cluster_names[facts.falling].tolist() == [2 * j for j in range(6)]
+    named = {tuple(facts.cluster_names[list(pair)].tolist()) for pair in facts.near_pairs}
+    assert named == {(12 + j, k + j) for j in range(6)}
+
+
 def test_random_labels_are_no_clusters(planted: Any, rng: np.random.Generator) -> None:
     facts = partition_facts(planted[0], rng.integers(0, 6, 1200))
     assert not facts.separated.any()

@@ -127,7 +127,7 @@ def test_a_split_and_a_merge_undo_each_other(A: np.ndarray, fee: float, data: st
     n = len(A)
     objective = Objective(fee)
     labels = np.zeros(n, np.int32)
-    gains, first = _core.split_clusters(
+    gains, first, _ = _core.split_clusters(
         matrix=Graph.from_matrix(A).matrix,
         degrees=A.sum(axis=1),
         sizes=np.ones(n),

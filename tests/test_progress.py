@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from corecut import CoresetKernelKMeans, FastSpectralClustering, KernelKMeans, make_sbm
 from corecut._progress import Stages
 from corecut.commands.screen import Screen
 
@@ -167,6 +168,22 @@ def test_the_end_is_known_from_the_number_of_stages():
             time.sleep(0.01)
     spent, left = stage.outlook()
     assert left == pytest.approx(spent)
+
+
+@pytest.mark.parametrize("method", [CoresetKernelKMeans, FastSpectralClustering, KernelKMeans])
+def test_other_methods_know_their_end_too(method, monkeypatch):
+    outlooks = {}
+
+    def entered(stages, name, enter=Stages.__call__):
+        outlooks[name] = stages.outlook()[1]
+        return enter(stages, name)
+
+    monkeypatch.setattr(Stages, "__call__", entered)
+    graph, _ = make_sbm(100, 4, 0.2, 0.01, random_state=0)
+    method(n_clusters=4, random_state=0).fit(graph)
+    long = {"eigenvectors", "rounding", "kernel k-means", "coreset", "labelling"} & set(outlooks)
+    assert long
+    assert all(outlooks[name] > 0 for name in long)
 
 
 def test_bar_on_a_terminal(monkeypatch):

@@ -35,7 +35,7 @@ def splits(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Call the kernel for all clusters; return gains and first parts."""
     level = level_of(A, sizes)
-    gains, first = _core.split_clusters(
+    gains, first, inside = _core.split_clusters(
         matrix=level.graph.matrix,
         degrees=level.graph.degrees,
         sizes=level.sizes,
@@ -46,6 +46,11 @@ def splits(
         high=np.full(k, bounds.max_size),
         **{"both": True, "regularization": 0.0, "steps": 80, "vectors": 1, "seed": 0, "threads": 1, **options},
     )
+    # The parts' associations come with them, in no order.
+    dense, parts = level.graph.adjacency.toarray(), 2 * labels + first
+    own = np.array([dense[np.ix_(parts == part, parts == part)].sum() for part in range(2 * k)]).reshape(k, 2)
+    split = np.isfinite(gains)
+    np.testing.assert_allclose(np.sort(inside.reshape(k, 2)[split], axis=1), np.sort(own[split], axis=1))
     return gains, first.astype(bool)
 
 

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from typer.testing import CliRunner
 
 import corecut
-from corecut import CoresetSpectralClustering, FastSpectralClustering, Graph
+from corecut import CoresetSpectralClustering, FastSpectralClustering, Graph, _core
 from corecut.cli import app
 from corecut.drawing import embedded_points, map_clusters, palette_of, path_of, sample_rows, shade_matrix
 from corecut.reporting import RunNotes, build_report
@@ -252,6 +252,22 @@ def test_clusters_are_placed_without_overlaps(k: int, rng: np.random.Generator) 
     assert palette.grouped == (k > 20)
 
 
+@pytest.mark.parametrize("weighted", [True, False])
+def test_cells_are_summed(weighted: bool, rng: np.random.Generator) -> None:
+    matrix = sp.random_array((40, 40), density=0.2, rng=rng)
+    matrix = sp.csr_array(matrix + matrix.T)
+    matrix.data = matrix.data if weighted else np.ones_like(matrix.data)
+    graph, cells = Graph.from_matrix(matrix), rng.integers(5, size=40).astype(np.int32)
+    member = np.eye(7)[cells]
+    np.testing.assert_allclose(_core.cell_sums(graph.matrix, cells, 7).reshape(7, 7), member.T @ matrix.toarray() @ member)
+    with pytest.raises(ValueError, match="not below their number"):
+        _core.cell_sums(graph.matrix, cells, 3)
+    with pytest.raises(ValueError, match="cells"):
+        _core.cell_sums(graph.matrix, cells[1:], 7)
+    with pytest.raises(ValueError, match="at least one cell"):
+        _core.cell_sums(graph.matrix, cells, 0)
+
+
 def test_the_matrix_is_shaded_by_its_weights(rng: np.random.Generator) -> None:
     matrix, _ = problems.planted_graph(rng, [30, 20], degree=6.0)
     graph, order = Graph.from_matrix(matrix), rng.permutation(50)
@@ -277,3 +293,35 @@ def test_points_of_any_labels(k: int) -> None:
     assert points.places.shape[1] == 3
     assert set(points.labels.tolist()) == set(range(k))
     assert ("clusters" in points.kind) == (k >= 300)
+
+
+def test_points_are_called_what_they_are() -> None:
+    # Small clusters leave nothing to gather: the groups that a model worked on are then the nodes.
+    graph, _ = corecut.make_sbm(20, 300, 0.5, 0.0002, random_state=0)
+    model = corecut.CoresetSpectralClustering(n_clusters=300, aggregate=True, random_state=0).fit(graph)
+    facts = corecut.partition_facts(graph, model)
+    alike = model.coreset_labels_.size == facts.graph.n_nodes
+    assert ("groups" in embedded_points(facts, model).kind) == (not alike)
+
+
+@pytest.mark.parametrize("graph", [sp.csr_array((30, 30)), sp.csr_array((1, 1)), sp.csr_array(1e300 * np.ones((9, 9)))])
+def test_extreme_graphs_have_a_page(graph: sp.csr_array) -> None:
+    page = corecut.report(np.arange(graph.shape[0]) % 3, graph).html
+    found = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.S)
+    assert found is not None
+    assert not {"NaN", "Infinity"} & set(re.findall(r"\w+", found[1]))
+
+
+def test_points_are_no_graph() -> None:
+    points = np.random.default_rng(0).normal(size=(60, 3))
+    model = CoresetSpectralClustering(n_clusters=3, random_state=0).fit(points)
+    with pytest.raises(ValueError, match="give the model's affinity_matrix_"):
+        corecut.report(model, points)
+    assert "clusters" in corecut.report(model, model.affinity_matrix_).html
+
+
+def test_a_path_may_be_the_models_own(planted: Any) -> None:
+    model = CoresetSpectralClustering(n_clusters="auto", random_state=0).fit(planted[0])
+    assert path_of(model) == path_of(model.selection_)
+    with pytest.raises(ValueError, match="a path of k has"):
+        path_of(CoresetSpectralClustering(n_clusters=2))

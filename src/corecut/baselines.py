@@ -13,6 +13,7 @@ from corecut._validation import check_count, check_option, check_real
 from corecut.advice import advise, remembered
 from corecut.clusterer import Affinity
 from corecut.coreset import Importance, build_coreset
+from corecut.durations import baseline_seconds
 from corecut.graph import Check, Symmetrize
 from corecut.kernel import KernelView
 from corecut.labelling import Candidates, label_nodes
@@ -91,7 +92,7 @@ verbose
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster a graph or points; see :meth:`CoresetSpectralClustering.fit`."""
         self.check_parameters()
-        with Stages(4, verbose=self.verbose, description="corecut") as stage:
+        with Stages(verbose=self.verbose, description="corecut") as stage:
             graph = self._graph(X, stage)
             k = self._number_of_clusters(graph, stage)
             if graph.isolated.all():
@@ -102,6 +103,7 @@ verbose
             self.eigen_solver_ = choose_solver(self.eigen_solver, k)
             if self.eigen_solver in ("auto", None) and self.assign_labels == "cluster_qr":
                 self.eigen_solver_ = "subspace"  # pivoted QR needs as many vectors as clusters, more than the power method has
+            stage.expect(baseline_seconds(("eigenvectors", "rounding"), graph, k, self.n_init))
             with stage("eigenvectors"):
                 self.embedding_ = spectral_embedding(
                     graph,
@@ -215,10 +217,11 @@ class KernelKMeans(ScikitLearnClusterer):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster a graph or points; see :meth:`CoresetSpectralClustering.fit`."""
         self.check_parameters()
-        with Stages(3, verbose=self.verbose, description="corecut") as stage:
+        with Stages(verbose=self.verbose, description="corecut") as stage:
             graph = self._graph(X, stage)
             k = self._number_of_clusters(graph, stage)
             kernel = KernelView.from_graph(graph, shift=self.shift)
+            stage.expect(baseline_seconds(("kernel k-means",), graph, k, self.n_init))
             with stage("kernel k-means"):
                 found = kernel_kmeans(
                     kernel,
@@ -321,13 +324,15 @@ shift_, timings_, advice_, n_features_in_
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster a graph or points; see :meth:`CoresetSpectralClustering.fit`."""
         self.check_parameters()
-        with Stages(5, verbose=self.verbose, description="corecut") as stage:
+        with Stages(verbose=self.verbose, description="corecut") as stage:
             graph = self._graph(X, stage)
             k = self._number_of_clusters(graph, stage)
             generator = as_generator(self.random_state)
             kernel = KernelView.from_graph(graph, shift=self.shift)
             self.coreset_size_ = coreset_size_for(graph, k, self.coreset_size)
             self._refuse_idle_options(int(np.count_nonzero(graph.degrees)))
+            stages = ("coreset", "kernel k-means", "labelling")
+            stage.expect(baseline_seconds(stages, graph, k, self.n_init, self.coreset_size_))
             with stage("coreset"):
                 coreset = build_coreset(
                     kernel,

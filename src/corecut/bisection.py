@@ -43,7 +43,7 @@ def bisect_graph(
         high = np.minimum(halves * most, sizes - rest * objective.min_size)
         middle, wanted = sizes * halves / np.maximum(due, 1), due > 1
         slack = 0.5 * level.sizes.max()  # no border can be nearer than half a node
-        gains, first = best_splits(
+        gains, first, _ = best_splits(
             level,
             labels,
             wanted,

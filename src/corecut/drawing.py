@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from corecut import _core
 from corecut._random import as_generator
 from corecut._typing import FloatArray, IntArray, LabelArray
 from corecut.aggregation import aggregate_graph
@@ -26,7 +27,6 @@ from corecut.facts import PartitionFacts
 from corecut.graph import Graph
 from corecut.spectral import round_embedding, spectral_embedding
 from corecut.weighted import WeightedGraph
-from corecut.writers import row_blocks
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
 """Okabe and Ito's colours without black and yellow, which vanish on a dark or a light page, and with a grey."""
@@ -43,9 +43,11 @@ CURVES = {
 """What may be known of each number of clusters: its short name, and how to read it."""
 
 # Steps of the layout, clusters that push in each step where there are many, and the share of the picture that clusters cover.
-_ROUNDS, _PUSHERS, _COVERED = 90, 96, 0.10
+_ROUNDS, _PUSHERS, _COVERED = 60, 96, 0.10
 # From so many clusters on the points of an embedding that has to be computed are the clusters themselves.
 _CLUSTERS_AS_POINTS = 300
+# Up to so many columns of an embedding all of its axes are computed.
+_FEW_COLUMNS = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,13 +103,15 @@ def map_clusters(facts: PartitionFacts, clusters: IntArray | None = None) -> Clu
     if clusters is not None:
         ties = sp.csr_array(ties)[clusters][:, clusters].tocoo()
     i, j = (axis.astype(np.int64) for axis in ties.coords)
-    radii = np.sqrt(_COVERED * np.maximum(volumes, 1e-3 * volumes.mean()) / (np.pi * volumes.sum()))
+    shares = volumes / volumes.sum() if volumes.any() else np.full(k, 1.0 / k)  # without edges all discs are alike
+    radii = np.sqrt(_COVERED * np.maximum(shares, 1e-3 / k) / np.pi)
     # No disc is more than a fifth of the picture, nor too small to be hit.
     radii = np.clip(radii, 0.0025, 0.12)
     if k <= 2:
         places = np.array([[0.5, 0.5]] if k == 1 else [[0.3, 0.5], [0.7, 0.5]])
         return ClusterMap(places, radii, i, j, ties.data)
-    pull = ties.data / np.sqrt(np.maximum(volumes[i] * volumes[j], 1e-300))
+    roots = np.sqrt(volumes)
+    pull = ties.data / np.maximum(roots[i] * roots[j], 1e-300)
     pull = np.sqrt(pull / pull.max()) if pull.size else pull
     places = _springs(_start(ties, k), i, j, pull)
     return ClusterMap(_apart(places, radii), radii, i, j, ties.data)
@@ -133,9 +137,9 @@ def _springs(places: FloatArray, i: IntArray, j: IntArray, pull: FloatArray) -> 
     length = 1.0 / np.sqrt(k)
     for heat in np.linspace(0.12, 0.004, _ROUNDS):
         others = np.arange(k) if k <= 2 * _PUSHERS else generator.choice(k, _PUSHERS, replace=False)
-        away = places[:, None, :] - places[None, others, :]
-        squared = np.einsum("ijk,ijk->ij", away, away) + 1e-6
-        force = length**2 * k / others.size * np.einsum("ijk,ij->ik", away, 1.0 / squared)
+        (x, y), (across, down) = places.T, places[others].T
+        push = length**2 * k / others.size / (np.subtract.outer(x, across) ** 2 + np.subtract.outer(y, down) ** 2 + 1e-6)
+        force = places * push.sum(axis=1, keepdims=True) - push @ places[others]
         along = places[i] - places[j]
         drawn = along * (pull * np.linalg.norm(along, axis=1) / length)[:, None]
         for axis in range(2):
@@ -160,8 +164,9 @@ def _apart(places: FloatArray, radii: FloatArray) -> FloatArray:
         pairs = cKDTree(places).query_pairs(2.2 * float(radii.max()), output_type="ndarray")
         gap = places[pairs[:, 0]] - places[pairs[:, 1]]
         distance = np.maximum(np.linalg.norm(gap, axis=1), 1e-9)
-        lack = 1.1 * (radii[pairs[:, 0]] + radii[pairs[:, 1]]) - distance
-        close = lack > 0
+        reach = radii[pairs[:, 0]] + radii[pairs[:, 1]]
+        lack = 1.1 * reach - distance
+        close = lack > 0.05 * reach
         if not close.any():
             break
         a, b = pairs[close].T
@@ -194,28 +199,20 @@ def palette_of(facts: PartitionFacts) -> Palette:
 
 
 def shade_matrix(graph: Graph, orders: list[IntArray], pixels: int) -> list[FloatArray]:
-    """Return the adjacency matrix as squares of pixels, one for each order of the nodes, from one pass over the edges.
+    """Return the adjacency matrix as squares of pixels, one for each order of the nodes, by one pass over the edges for each.
 
     Each value is the weight of a pixel's entries divided by their largest possible number; `orders` say which node comes first,
     second, ...
     """
     n, side = graph.n_nodes, min(pixels, graph.n_nodes)
-    cells = []
+    places = (np.arange(n) * side // n).astype(np.int32)
+    width = np.bincount(places, minlength=side).astype(np.float64)
+    squares = []
     for order in orders:
-        cell = np.empty(n, np.int32)
-        cell[order] = (np.arange(n) * side // n).astype(np.int32)
-        cells.append(cell)
-    sums = [np.zeros(side * side) for _ in orders]
-    for begin, end in row_blocks(graph):
-        first, last = int(graph.indptr[begin]), int(graph.indptr[end])
-        degrees, columns = np.diff(graph.indptr[begin : end + 1]), graph.indices[first:last]
-        weights = None if graph.weights is None else graph.weights[first:last]
-        for cell, total in zip(cells, sums, strict=True):
-            at = np.repeat(cell[begin:end] * np.int32(side), degrees)
-            at += cell[columns]
-            np.add(total, np.bincount(at, weights, minlength=total.size), out=total)
-    width = np.bincount(np.arange(n) * side // n, minlength=side).astype(np.float64)
-    return [total.reshape(side, side) / np.outer(width, width) for total in sums]
+        cells = np.empty(n, np.int32)
+        cells[order] = places
+        squares.append(_core.cell_sums(graph.matrix, cells, side).reshape(side, side) / np.outer(width, width))
+    return squares
 
 
 def node_order(facts: PartitionFacts, order: IntArray) -> IntArray:
@@ -230,7 +227,7 @@ def logarithmic(squares: list[FloatArray]) -> list[FloatArray]:
     most = max(float(shades.max(initial=0.0)) for shades in squares)
     if most == 0:
         return squares
-    return [np.where(one > 0, np.clip(1 + np.log10(np.maximum(one, 1e-300) / most) / 4, 0.08, 1.0), 0.0) for one in squares]
+    return [np.where(one > 0, np.clip(1 + np.log10(np.maximum(one / most, 1e-9)) / 4, 0.08, 1.0), 0.0) for one in squares]
 
 
 def principal_axes(rows: FloatArray, count: int) -> FloatArray:
@@ -239,13 +236,15 @@ def principal_axes(rows: FloatArray, count: int) -> FloatArray:
     scaled = np.divide(rows, lengths, out=np.zeros_like(rows, dtype=np.float64), where=lengths > 0)
     scaled = scaled - scaled.mean(axis=0)
     count = min(count, *scaled.shape)
-    # A few rounds of subspace iteration: there may be thousands of columns, and two or three are looked at.
-    basis = as_generator(0).normal(size=(scaled.shape[1], min(count + 6, scaled.shape[1])))
-    for _ in range(8):
-        basis, _ = np.linalg.qr(scaled.T @ (scaled @ basis))
-    reduced = scaled @ basis
-    _, _, turn = np.linalg.svd(reduced, full_matrices=False)
-    found = reduced @ turn[:count].T
+    if scaled.shape[1] <= _FEW_COLUMNS:
+        basis = np.linalg.eigh(scaled.T @ scaled)[1][:, ::-1][:, :count]
+        found = scaled @ basis
+    else:  # a few rounds of subspace iteration: two or three of thousands of columns are looked at
+        basis = as_generator(0).normal(size=(scaled.shape[1], count + 6))
+        for _ in range(8):
+            basis, _ = np.linalg.qr(scaled.T @ (scaled @ basis))
+        reduced = scaled @ basis
+        found = reduced @ np.linalg.svd(reduced, full_matrices=False)[2][:count].T
     # Signs are free: the larger end is on the right.
     signs = np.where(np.abs(found.max(axis=0)) >= np.abs(found.min(axis=0)), 1.0, -1.0)
     return np.asarray(found * signs)
@@ -273,7 +272,7 @@ def png(pixels: NDArray[np.uint8], *, colour: str | None = None) -> bytes:
     table = b""
     if colour is not None:
         table = chunk(b"PLTE", bytes.fromhex(colour.lstrip("#")) * 256) + chunk(b"tRNS", bytes(range(256)))
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + table + chunk(b"IDAT", zlib.compress(lines, 5)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + table + chunk(b"IDAT", zlib.compress(lines, 3)) + chunk(b"IEND", b"")
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,7 +306,7 @@ def embedded_points(facts: PartitionFacts, model: Any = None, *, axes: int = 3, 
     labels = getattr(model, "coreset_labels_", facts.labels)
     if rows is not None and rows.ndim == 2 and min(rows.shape) > 0 and labels.max() < facts.n_clusters:
         weights = getattr(model, "coreset_weights_", facts.graph.degrees)
-        groups = bool(getattr(model, "aggregate_", False))
+        groups = bool(getattr(model, "aggregate_", False)) and labels.size < facts.graph.n_nodes
         sampled = getattr(model, "coreset_size_", rows.shape[0]) < rows.shape[0] or labels.size < facts.graph.n_nodes
         kind = "groups of nodes" if groups else "coreset nodes" if sampled else "nodes"
     else:
@@ -346,9 +345,13 @@ def path_of(path: Any) -> dict[str, Any]:
     Parameters
     ----------
     path
-        What :func:`corecut.select_n_clusters` returns, what `corecut scan --json` prints of it, or a mapping with these names.
+        What :func:`corecut.select_n_clusters` returns, a model that chose its number of clusters, what `corecut scan --json`
+        prints, or a mapping with these names.
     """
-    source: dict[str, Any] = dict(path) if isinstance(path, Mapping) else {"path": path.path, "chosen": path.best}
+    path = getattr(path, "selection_", path)
+    if hasattr(path, "path") and hasattr(path, "best"):
+        path = {"path": path.path, "chosen": path.best}
+    source: dict[str, Any] = dict(path) if isinstance(path, Mapping) else {}
     if "path" in source:
         steps = [{"n_clusters": step.get("k"), **step} if isinstance(step, Mapping) else vars(step) for step in source["path"]]
         names = {"n_clusters": "n_clusters", **dict(zip(CURVES, CURVES, strict=True)), "cut": "normalized_cut"}

@@ -7,6 +7,8 @@ what is shown depends on it, and :class:`corecut._progress.Stages` corrects it b
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from corecut.graph import Graph
 from corecut.settings import Choices
 
@@ -15,6 +17,8 @@ _NANO = 1e-9
 _QUOTIENT_SHARE, _QUOTIENT_NODES = 0.2, 12
 # Draws share eigenvectors, and end when they agree.
 _USUAL_DRAWS = 3
+# Rounds of kernel k-means until nothing moves.
+_USUAL_STEPS = 20
 
 
 def expected_seconds(choices: Choices, finest: Graph, top: Graph | None = None) -> dict[str, float]:
@@ -25,7 +29,7 @@ def expected_seconds(choices: Choices, finest: Graph, top: Graph | None = None) 
     if top is None:
         found["components"] = 15 * _NANO * m
         if choices.aggregate:
-            found["aggregation"] = 500 * _NANO * m
+            found["aggregation"] = 150 * _NANO * m + 1500 * _NANO * n
     if not choices.aggregate and choices.samples(finest):
         nodes, entries = float(choices.coreset_size), m * (choices.coreset_size / n) ** 2
         found |= {"seeds": 100 * _NANO * n, "coreset": 200 * _NANO * n, "labelling": 100 * _NANO * n}
@@ -34,7 +38,23 @@ def expected_seconds(choices: Choices, finest: Graph, top: Graph | None = None) 
     else:
         nodes, entries = top.n_nodes, top.n_entries
     draws = min(choices.n_init, _USUAL_DRAWS)
-    found["eigenvectors"] = 2000 * _NANO * entries
+    found["eigenvectors"] = 1200 * _NANO * entries
     found["rounding"] = draws * min(100 * _NANO * nodes * k, 15_000 * _NANO * nodes)
-    found["repair"] = draws * (2000 * _NANO * entries + 300_000 * _NANO * k) if refined else 0.0
+    found["repair"] = draws * (800 * _NANO * entries + 300_000 * _NANO * k) if refined else 0.0
     return found
+
+
+def baseline_seconds(
+    stages: Iterable[str], graph: Graph, k: int, runs: int, coreset_size: int | None = None
+) -> dict[str, float]:
+    """Return the expected seconds of stages of the methods that this one is compared with, for the best of some runs."""
+    n, m = graph.n_nodes, graph.n_entries
+    share = 1.0 if coreset_size is None else min(coreset_size / n, 1.0)
+    costs = {
+        "eigenvectors": 2000 * _NANO * m,
+        "rounding": runs * 100 * _NANO * n * k,
+        "coreset": 300 * _NANO * n,
+        "kernel k-means": runs * _USUAL_STEPS * (10 * _NANO * m * share**2 + 50 * _NANO * n * share),
+        "labelling": 100 * _NANO * n,
+    }
+    return {name: costs[name] for name in stages}

@@ -10,10 +10,14 @@ a fifth of the nodes on either side at least:
     cohesion c_j = h of the two parts.
 
 A cluster is well separated where it keeps more than half of its weight and holds together more than twice as firmly as it
-holds to any other (c_j > 2 max_i h_ij). Two clusters are nearly one where the border between them has at least half of what
-holds them together (h_ij ≥ ½ max(c_i, c_j)). A cluster falls into two where the border inside it is weak (c_j < 0.2), and as
-weak as those between clusters are or less than half of what is usual. Ties and cohesion know nothing of k, nor of noise that
-is spread over all clusters alike.
+holds to any other (c_j > 2 max_i h_ij). Two clusters are nearly one where the border between them has most of what holds them
+together (h_ij ≥ 0.7 max(c_i, c_j)). A cluster falls into two where the border inside it is weak (c_j < 0.2), and as weak as
+those between clusters are or less than half of what is usual; in pairs it counts with what is usual, for its parts hold
+together better than it does. Ties and cohesion know nothing of k, nor of noise that is spread over all clusters alike.
+
+In planted partitions with clusters that were merged and others that were halved by chance (k = 8 to 1,000, up to half of the
+edges leading out), h_ij / max(c_i, c_j) is 0.85 or more for all halves, and below 0.7 for all other pairs but a few in small
+noisy graphs; all merged clusters but a few, of very unlike parts, fall into two, and no others.
 """
 
 from __future__ import annotations
@@ -42,15 +46,22 @@ DOUBTFUL = 0.1
 
 # Least share of a cluster's nodes on either side of a split, regularisation of the vector it follows, and Lanczos steps. What
 # hangs on a cluster by an edge is no half of it. On graphs of more than so many entries there are fewer steps, and one vector.
-_LEAST_SHARE, _REGULARIZATION, _STEPS, _LARGE = 0.2, 0.2, 6, 500_000
-# Share of the nodes, of the weakest clusters, that a thorough look is for.
-_SECOND_LOOK = 0.1
+_LEAST_SHARE, _REGULARIZATION, _STEPS, _LARGE = 0.2, 0.2, 8, 500_000
+# Share of the nodes, of the weakest clusters, that a thorough look is for, and its steps and vectors. More steps find no better
+# borders: vectors that are nearer to the eigenvectors follow smaller and smaller appendages.
+_SECOND_LOOK, _THOROUGH = 0.1, {"steps": 20, "vectors": 3}
 # Connections of each cluster that count as strong.
 _TIES = 3
+# Up to so many clusters all weights between them are summed in one table.
+_DENSE = 512
+# Rows of the graph of clusters that are looked at together.
+_ROWS = 256
 # Clusters of fewer nodes are not split.
 _SPLITTABLE = 10
 # Times that a cluster must hold together more firmly than to another, to be apart from it.
 _APART = 2.0
+# Share of what holds two clusters together that the border between them has when they are nearly one.
+_NEAR = 0.7
 # A border inside a cluster is weak up to this cohesion, and as weak as those between clusters up to this factor.
 _WEAK, _ALIKE = 0.2, 1.25
 
@@ -98,6 +109,8 @@ class PartitionFacts:
     def between(self) -> sp.csr_array:
         """The graph of clusters: weight between any two, and twice the weight inside each on the diagonal."""
         k = self.n_clusters
+        if k <= _DENSE:
+            return sp.csr_array(_core.cell_sums(self.graph.matrix, self.labels, k).reshape(k, k))
         indptr, indices, weights = _core.contract(self.graph.matrix, self.labels, k, thread_count(self.n_jobs))
         return sp.csr_array((weights, indices, indptr), shape=(k, k))
 
@@ -175,14 +188,17 @@ class PartitionFacts:
         """The connections that say most: the three of largest weight of every cluster, each once, above the diagonal."""
         between, k = self.between, self.n_clusters
         found = []
-        for i in range(k):  # thousands of clusters may all be adjacent: no sorting of all their connections
-            row = slice(int(between.indptr[i]), int(between.indptr[i + 1]))
-            others, weights = between.indices[row].astype(np.int64), np.where(between.indices[row] == i, 0.0, between.data[row])
-            best = np.argpartition(-weights, _TIES - 1)[:_TIES] if weights.size > _TIES else np.arange(weights.size)
-            best = best[weights[best] > 0]
-            found.append(np.stack([np.minimum(others[best], i), np.maximum(others[best], i), weights[best]]))
-        low, high, weights = np.concatenate(found, axis=1)
-        pairs, at = np.unique(low.astype(np.int64) * k + high.astype(np.int64), return_index=True)
+        # Thousands of clusters may all be adjacent: some rows at a time, and no sorting of all their connections.
+        for begin in range(0, k, _ROWS):
+            block = between[begin : begin + _ROWS].toarray()
+            block[np.arange(len(block)), np.arange(begin, begin + len(block))] = 0.0
+            others = np.argpartition(-block, min(_TIES, k) - 1, axis=1)[:, :_TIES].ravel()
+            own = np.repeat(np.arange(len(block)), min(_TIES, k))
+            kept = block[own, others] > 0
+            own, others = own[kept], others[kept]
+            found.append((np.minimum(own + begin, others), np.maximum(own + begin, others), block[own, others]))
+        low, high, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        pairs, at = np.unique(low.astype(np.int64) * k + high, return_index=True)
         return sp.coo_array((weights[at], (pairs // k, pairs % k)), shape=(k, k))
 
     @cached_property
@@ -213,12 +229,12 @@ class PartitionFacts:
         order = np.argsort(found, kind="stable")
         weakest = np.zeros(self.n_clusters, bool)
         weakest[order] = np.cumsum(sizes[order]) <= _SECOND_LOOK * sizes.sum()
-        return np.minimum(found, self._cohesion_of(wanted & weakest, sizes))
+        return np.minimum(found, self._cohesion_of(wanted & weakest, sizes, **_THOROUGH))
 
     def _cohesion_of(self, wanted: BoolArray, sizes: FloatArray, **effort: int) -> FloatArray:
         """Return the cohesion of the wanted clusters, and 1 for the others."""
         k = self.n_clusters
-        gains, first = best_splits(
+        gains, _, halves = best_splits(
             WeightedGraph.of(self.graph),
             self.labels,
             wanted,
@@ -231,9 +247,6 @@ class PartitionFacts:
             n_jobs=self.n_jobs,
             **effort,
         )
-        parts = (2 * self.labels + first).astype(np.int32)
-        inside = _core.within_cluster(self.graph.matrix, parts, None, thread_count(self.n_jobs))
-        halves = cluster_sums(parts, inside, 2 * k).reshape(k, 2)
         # What is inside the cluster and in neither part is counted from both ends.
         crossing = np.maximum(self.association - halves.sum(axis=1), 0.0) / 2
         least = halves.min(axis=1) + crossing
@@ -255,19 +268,26 @@ class PartitionFacts:
         """Pairs of clusters that are nearly one, the nearest first."""
         entries = self.ties.tocoo()
         i, j = entries.coords
-        firmest = np.maximum(self.cohesion[i], self.cohesion[j])
+        # What falls into two is held together by less than its parts are, and these are what the border is beside.
+        firm = np.where(self._weak, np.maximum(self.cohesion, np.median(self.cohesion)), self.cohesion)
+        firmest = np.maximum(firm[i], firm[j])
         share = np.divide(entries.data, firmest, out=np.full(i.size, np.inf), where=firmest > 0)
-        near = np.flatnonzero((i < j) & (share >= 1 / _APART))
+        near = np.flatnonzero((i < j) & (share >= _NEAR))
         near = near[np.argsort(-share[near], kind="stable")]
         return list(zip(i[near].tolist(), j[near].tolist(), strict=True))
 
     @cached_property
-    def falling(self) -> BoolArray:
-        """Clusters that fall into two."""
+    def _weak(self) -> BoolArray:
+        """Clusters with a weak border inside."""
         usual = float(np.median(self.cohesion))
         border = float(np.median(self.strongest_tie)) if self.n_clusters > 2 else 0.0
         weak = (self.cohesion < _WEAK) & ((self.cohesion <= _ALIKE * border) | (self.cohesion < usual / _APART))
-        return np.asarray(weak & ~self.loose)
+        return np.asarray(weak)
+
+    @cached_property
+    def falling(self) -> BoolArray:
+        """Clusters that fall into two: those with a weak border inside that are not loose altogether."""
+        return self._weak & ~self.loose
 
     @cached_property
     def doubtful_share(self) -> float:
@@ -325,6 +345,9 @@ def partition_facts(
     >>> int(facts.separated.sum()), facts.near_pairs
     (3, [])
     """
+    shape = np.shape(graph)
+    if len(shape) == 2 and shape[0] != shape[1] and getattr(labels, "affinity_matrix_", None) is not None:
+        raise ValueError("these are points, and facts are about a graph: give the model's affinity_matrix_ in their place")
     checked = as_graph(graph, n_jobs=n_jobs)
     if hasattr(labels, "labels_"):
         # A model that comes from a file does not have it any more.

@@ -291,7 +291,7 @@ def _splits(
 ) -> tuple[FloatArray, BoolArray]:
     """Return the best split's gain for every wanted cluster, and the mask of all nodes in the first parts of these splits."""
     k = state.n_clusters
-    return best_splits(
+    gains, first, _ = best_splits(
         state.level,
         state.labels,
         wanted,
@@ -303,6 +303,7 @@ def _splits(
         regularization=regularization,
         n_jobs=state.n_jobs,
     )
+    return gains, first
 
 
 def best_splits(
@@ -319,16 +320,16 @@ def best_splits(
     steps: int | None = None,
     vectors: int = _VECTORS,
     n_jobs: int | None = None,
-) -> tuple[FloatArray, BoolArray]:
+) -> tuple[FloatArray, BoolArray, FloatArray]:
     """Split the wanted clusters along their second eigenvectors; see `_kernels/repair.hpp`.
 
     Both parts of cluster j, or only the first, must have between low_j and high_j nodes. Regularised eigenvectors (by a share
     of the mean degree) look for parts of like size. There are `steps` of Lanczos, by default as many as suit the graph, and the
     best of `vectors` orders is taken. Returns how much kept rises by the best split of each cluster (-inf where there is none),
-    and the mask of all nodes in first parts.
+    the mask of all nodes in first parts, and the associations of the two parts of every cluster, in no order.
     """
     graph = level.graph
-    gains, first = _core.split_clusters(
+    gains, first, inside = _core.split_clusters(
         matrix=graph.matrix,
         degrees=graph.degrees,
         sizes=level.sizes,
@@ -344,7 +345,7 @@ def best_splits(
         seed=int(generator.integers(2**63)),
         threads=thread_count(n_jobs),
     )
-    return gains, first.astype(bool)
+    return gains, first.astype(bool), inside.reshape(-1, 2)
 
 
 def _merges(state: _State, dearest: float) -> tuple[FloatArray, IntArray, IntArray]:

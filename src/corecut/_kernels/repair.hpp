@@ -4,8 +4,10 @@
 // the direction D^½1 taken out, give vectors along which the nodes are put in order; the best border in that order is the split.
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "memory.hpp"
@@ -18,47 +20,85 @@ namespace corecut {
 struct Splits {
     std::vector<double> gain;     // by cluster: kept₁ + kept₂ - kept of the best split; -infinity where there is none
     LazyVector<uint8_t> first;    // by node: whether it is in the first part of its cluster's split
+    std::vector<double> inside;   // by cluster: the association of its two parts, one after the other
 };
 
 // One cluster's own graph, its nodes numbered 0, 1, ...
 struct Inner {
     std::vector<int64_t> start;
-    std::vector<int32_t> column;
-    std::vector<double> weight;
+    LazyVector<int32_t> column;
+    LazyVector<double> weight;  // empty in a graph without weights
     std::vector<double> degree, size, loop;
 
     int64_t count() const { return static_cast<int64_t>(degree.size()); }
+
+    // Call f(neighbour, weight) for the edges of node i to others of the cluster.
+    template <class F>
+    void each(int64_t i, F&& f) const {
+        if (weight.empty()) {
+            for (int64_t p = start[i]; p < start[i + 1]; ++p) f(column[p], 1.0);
+        } else {
+            for (int64_t p = start[i]; p < start[i + 1]; ++p) f(column[p], weight[p]);
+        }
+    }
 };
 
-template <class Index, class Weight>
-Inner inner_graph(const Csr<Index, Weight>& a, const double* degrees, const double* sizes, const int32_t* labels,
-                  const LazyVector<int32_t>& place, const int64_t* members, int64_t count) {
-    Inner in;
-    in.start.assign(1, 0);
-    int64_t entries = 0;
-    for (int64_t i = 0; i < count; ++i) {
-        const auto r = a.row(members[i]);
-        entries += r.end - r.begin;
+// All nodes, cluster after cluster, and where each is among them.
+struct Members {
+    std::vector<int64_t> start;
+    LazyVector<int64_t> node;
+    LazyVector<uint32_t> position;
+
+    Members(const int32_t* labels, int64_t n, int64_t k) : start(k + 1, 0), node(n), position(n) {
+        if (n > int64_t{std::numeric_limits<uint32_t>::max()}) throw InputError("clusters of so many nodes cannot be split");
+        for (int64_t x = 0; x < n; ++x) ++start[labels[x] + 1];
+        std::partial_sum(start.begin(), start.end(), start.begin());
+        std::vector<int64_t> fill(start.begin(), start.end() - 1);
+        for (int64_t x = 0; x < n; ++x) {
+            const int64_t next = fill[labels[x]]++;
+            position[x] = static_cast<uint32_t>(next);
+            node[next] = x;
+        }
     }
-    in.column.reserve(entries), in.weight.reserve(entries), in.start.reserve(count + 1);
-    in.degree.reserve(count), in.size.reserve(count), in.loop.reserve(count);
+};
+
+// The nodes of a cluster lie anywhere in the graph: their rows are asked for ahead of time.
+inline constexpr int64_t kAhead = 8;
+
+template <class Index, class Weight>
+Inner inner_graph(const Csr<Index, Weight>& a, const double* degrees, const double* sizes, const Members& members, int64_t cluster) {
+    const int64_t first = members.start[cluster], end = members.start[cluster + 1], count = end - first;
+    Inner in;
+    in.start.resize(count + 1), in.degree.resize(count), in.size.resize(count), in.loop.resize(count);
+    int64_t entries = 0;
+    for (int64_t i = 0; i < count; ++i) entries += a.row(members.node[first + i]).size();
+    in.column.resize(entries);
+    if constexpr (Csr<Index, Weight>::weighted) in.weight.resize(entries);
+    int64_t filled = 0;
+    in.start[0] = 0;
     for (int64_t i = 0; i < count; ++i) {
-        const int64_t x = members[i];
+        if (i + kAhead < count) {
+            const int64_t soon = members.node[first + i + kAhead];
+            prefetch(&a.indices[a.row(soon).begin]);
+            prefetch(&degrees[soon]);
+        }
+        const int64_t x = members.node[first + i];
         const auto r = a.row(x);
+        a.check_columns(r);
         double loop = 0.0;
         for (int64_t p = r.begin; p < r.end; ++p) {
-            const int64_t y = a.column(p);
-            if (y == x) {
-                loop += a.weight(p);
-            } else if (labels[y] == labels[x]) {
-                in.column.push_back(place[y]);
-                in.weight.push_back(a.weight(p));
-            }
+            const int64_t y = static_cast<int64_t>(a.indices[p]);
+            const int64_t place = int64_t{members.position[y]} - first;
+            if (y == x) loop += a.weight(p);
+            // Written in any case, and kept where the node belongs to the cluster: half of all nodes may, a guess would fail.
+            in.column[filled] = static_cast<int32_t>(place);
+            if constexpr (Csr<Index, Weight>::weighted) in.weight[filled] = a.weight(p);
+            filled += place >= 0 && place < count && y != x;
         }
-        in.start.push_back(static_cast<int64_t>(in.column.size()));
-        in.degree.push_back(degrees[x]);
-        in.size.push_back(sizes[x]);
-        in.loop.push_back(loop);
+        in.start[i + 1] = filled;
+        in.degree[i] = degrees[x];
+        in.size[i] = sizes[x];
+        in.loop[i] = loop;
     }
     return in;
 }
@@ -74,9 +114,11 @@ inline std::vector<std::vector<double>> second_vectors(Context& context, const I
     const double nodes = std::max(std::accumulate(in.size.begin(), in.size.end(), 0.0), 1e-300);
     // In a unit in which the mean degree is about 1: roots are then the same for weights that differ by a power of two.
     const int exponent = volume > 0 ? -std::ilogb(volume / static_cast<double>(n)) : 0;
-    const double tau = regularization * std::ldexp(volume, exponent) / nodes;
+    // The unit in two factors, of which neither overflows, nor what it is multiplied by.
+    const double half = std::ldexp(1.0, exponent / 2), rest = std::ldexp(1.0, exponent - exponent / 2);
+    const double tau = regularization * (volume * half * rest) / nodes;
     for (int64_t i = 0; i < n; ++i) {
-        const double degree = std::ldexp(in.degree[i], exponent) + tau * in.size[i];
+        const double degree = in.degree[i] * half * rest + tau * in.size[i];
         root[i] = degree > 0 ? std::sqrt(degree) : 1.0;
         total += root[i] * root[i];
     }
@@ -109,8 +151,8 @@ inline std::vector<std::vector<double>> second_vectors(Context& context, const I
         load *= tau / nodes;
         for (int64_t i = 0; i < n; ++i) {
             double sum = in.loop[i] * scaled[i];
-            for (int64_t p = in.start[i]; p < in.start[i + 1]; ++p) sum += in.weight[p] * scaled[in.column[p]];
-            y[i] = 0.5 * (last[i] + (std::ldexp(sum, exponent) + load * in.size[i]) / root[i]);
+            in.each(i, [&](int32_t j, double weight) { sum += weight * scaled[j]; });
+            y[i] = 0.5 * (last[i] + (sum * half * rest + load * in.size[i]) / root[i]);
         }
         diagonal.push_back(dot(last, y));
         take_out(y, trivial);
@@ -137,10 +179,22 @@ inline std::vector<std::vector<double>> second_vectors(Context& context, const I
     return found;
 }
 
+// The order of values from low to high, those that are equal as they were. Values are sorted together with their places, so
+// that no comparison looks them up.
+inline std::vector<int32_t> rising_order(const std::vector<double>& values) {
+    std::vector<std::pair<double, int32_t>> keys(values.size());
+    for (size_t i = 0; i < values.size(); ++i) keys[i] = {values[i], static_cast<int32_t>(i)};
+    std::sort(keys.begin(), keys.end());
+    std::vector<int32_t> order(values.size());
+    for (size_t i = 0; i < values.size(); ++i) order[i] = keys[i].second;
+    return order;
+}
+
 struct Border {
     double gain = -std::numeric_limits<double>::infinity();
     int64_t prefix = 0;
     bool head = true;  // whether the first part is what comes before the border
+    double before = 0.0, after = 0.0;  // association of what comes before the border, and behind it
 };
 
 // What the sizes of the two parts may be: both, or only the first (the second then has the rest).
@@ -163,7 +217,10 @@ inline Border best_border(const Inner& in, const std::vector<int32_t>& order, co
     for (int64_t i = 0; i < n; ++i) {
         const int32_t x = order[i];
         double earlier = 0, later = 0;
-        for (int64_t p = in.start[x]; p < in.start[x + 1]; ++p) (rank[in.column[p]] < i ? earlier : later) += in.weight[p];
+        in.each(x, [&](int32_t j, double weight) {
+            const double before = rank[j] < i ? weight : 0.0;
+            earlier += before, later += weight - before;
+        });
         head[i + 1] = head[i].with(2 * earlier + in.loop[x], in.degree[x], in.size[x]);
         behind[i] = 2 * later + in.loop[x];
     }
@@ -175,7 +232,7 @@ inline Border best_border(const Inner& in, const std::vector<int32_t>& order, co
         const bool first = sizes.allows(head[i].size), last = sizes.allows(tail[i].size);
         if (sizes.both ? !(first && last) : !(first || last)) continue;
         const double gain = head[i].kept(f) + tail[i].kept(f) - whole;
-        if (gain > best.gain) best = {gain, i, first};
+        if (gain > best.gain) best = {gain, i, first, head[i].association, tail[i].association};
     }
     return best;
 }
@@ -185,36 +242,26 @@ template <class Index, class Weight>
 Splits split_clusters(Context& context, const Csr<Index, Weight>& a, const double* degrees, const double* sizes,
                       const int32_t* labels, int64_t k, const uint8_t* wanted, const Objective& f, const double* low,
                       const double* high, bool both, double regularization, int steps, int vectors, uint64_t seed) {
-    std::vector<int64_t> start(k + 1, 0);
-    for (int64_t x = 0; x < a.n; ++x) ++start[labels[x] + 1];
-    std::partial_sum(start.begin(), start.end(), start.begin());
-    LazyVector<int64_t> member(a.n);
-    LazyVector<int32_t> place(a.n);
-    std::vector<int64_t> fill(start.begin(), start.end() - 1);
-    for (int64_t x = 0; x < a.n; ++x) {
-        int64_t& next = fill[labels[x]];
-        place[x] = static_cast<int32_t>(next - start[labels[x]]);
-        member[next++] = x;
-    }
+    const Members members(labels, a.n, k);
     Splits result;
     result.gain.assign(k, -std::numeric_limits<double>::infinity());
     result.first.assign(a.n, 0);
+    result.inside.assign(2 * k, 0.0);
     parallel_blocks(context, k, 1, [&](int64_t j, int64_t, int64_t) {
-        const int64_t count = start[j + 1] - start[j];
+        const int64_t count = members.start[j + 1] - members.start[j];
         if (!wanted[j] || count < 2) return;
-        const Inner in = inner_graph(a, degrees, sizes, labels, place, &member[start[j]], count);
+        const Inner in = inner_graph(a, degrees, sizes, members, j);
         std::vector<int32_t> best_order;
         Border best;
         for (const auto& column : second_vectors(context, in, regularization, steps, vectors, Random(seed, static_cast<uint64_t>(j)))) {
-            std::vector<int32_t> order(count);
-            std::iota(order.begin(), order.end(), 0);
-            std::stable_sort(order.begin(), order.end(), [&](int32_t x, int32_t y) { return column[x] < column[y]; });
+            std::vector<int32_t> order = rising_order(column);
             const Border found = best_border(in, order, f, {low[j], high[j], both});
             if (found.gain > best.gain) best = found, best_order = std::move(order);
         }
         result.gain[j] = best.gain;
         if (best_order.empty()) return;
-        for (int64_t i = 0; i < count; ++i) result.first[member[start[j] + best_order[i]]] = (i < best.prefix) == best.head;
+        result.inside[2 * j] = best.before, result.inside[2 * j + 1] = best.after;
+        for (int64_t i = 0; i < count; ++i) result.first[members.node[members.start[j] + best_order[i]]] = (i < best.prefix) == best.head;
     });
     return result;
 }

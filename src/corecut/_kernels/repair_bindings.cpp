@@ -24,7 +24,7 @@ void bind_repair(nb::module_& m) {
                                             low.data(), high.data(), both, regularization, steps, vectors, seed);
                 });
             });
-            return std::make_tuple(to_numpy(std::move(result.gain)), to_numpy(std::move(result.first)));
+            return std::make_tuple(to_numpy(std::move(result.gain)), to_numpy(std::move(result.first)), to_numpy(std::move(result.inside)));
         },
         nb::arg("matrix"), nb::arg("degrees"), nb::arg("sizes"), nb::arg("labels"), nb::arg("wanted"), nb::arg("objective"),
         nb::arg("low"), nb::arg("high"), nb::arg("both"), nb::arg("regularization"), nb::arg("steps"), nb::arg("vectors"), nb::arg("seed"), nb::arg("threads"));

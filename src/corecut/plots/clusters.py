@@ -58,12 +58,14 @@ def sizes(graph: Any, labels: Any = None, *, ax: Axes | None = None, n_jobs: int
         artists = {"clusters": list(bars), "colorbar": figure.colorbar(scale, ax=axes, label="conductance")}
         reading = "The darker a bar, the more of the cluster's edges lead out of it."
     else:
-        from matplotlib.ticker import FuncFormatter
+        from matplotlib.ticker import FuncFormatter, MaxNLocator
 
         points = axes.scatter(facts.sizes, cuts, s=14, c=_BLUE, alpha=0.5, linewidths=0)
         if facts.sizes.max() > 20 * facts.sizes.min():
             axes.set_xscale("log")
             axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        else:
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel("nodes of a cluster")
         axes.set_ylabel("conductance")
         axes.set_ylim(bottom=0.0, top=max(1.08 * float(cuts.max()), 1e-3))

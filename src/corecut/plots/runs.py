@@ -44,7 +44,7 @@ def stages(times: Any, *, ax: Axes | None = None) -> Drawing:
     words = axes.bar_label(bars, [f"{value:,.3f}" if value < 10 else f"{value:,.1f}" for value in values], padding=3)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    caption = f"{values.sum():,.2f} seconds in all; {names[int(values.argmax())]} took most of them."
+    caption = f"{values.sum():,.2f} seconds in all; {names[int(values.argmax())]} took the most."
     artists = {"stages": list(bars), "seconds": list(words)}
     return finished(figure, axes, artists, title="Time of each stage", caption=caption, own=own)
 

@@ -15,6 +15,7 @@ from corecut.facts import PartitionFacts, partition_facts
 from corecut.reporting.content import heat_maps, page_data
 from corecut.reporting.page import Static, fill_page
 from corecut.reporting.words import choices, verdict
+from corecut.spectral.blas import single_threaded_blas
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,11 @@ def check_report_path(path: str | os.PathLike[str]) -> Path:
 
 def build_report(facts: PartitionFacts, model: Any, notes: RunNotes) -> Report:
     """Return the report about facts; `model` is the fitted model behind them, None where there is none."""
+    with single_threaded_blas():  # small products, on which more threads would only wait for each other
+        return _build(facts, model, notes)
+
+
+def _build(facts: PartitionFacts, model: Any, notes: RunNotes) -> Report:
     palette = palette_of(facts)
     fitted = hasattr(model, "get_params")
     path = getattr(model, "selection_", None) if notes.path is None else notes.path

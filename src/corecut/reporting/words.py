@@ -103,8 +103,8 @@ def verdict(facts: PartitionFacts) -> Verdict:
     if facts.doubtful_share > 0:
         said.append(
             Sentence(
-                f"{_percent(facts.doubtful_share)} of the nodes are doubtful: another cluster would suit them nearly as well "
-                f"(confidence up to {DOUBTFUL:g})."
+                f"{_percent(facts.doubtful_share).capitalize()} of the nodes are doubtful: "
+                f"another cluster would suit them nearly as well (confidence up to {DOUBTFUL:g})."
             )
         )
     said += _of_number(facts)
