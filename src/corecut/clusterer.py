@@ -84,6 +84,7 @@ class GraphClusterer:
     n_clusters: int | str
     n_clusters_: int
     selection_: Selection
+    feature_names_in_: AnyArray
     affinity: Affinity
     n_neighbors: int | Literal["auto"]
     neighbors: NeighborMethod
@@ -376,6 +377,7 @@ class GraphClusterer:
             return self._checked_points(adapter.matrix_of(X) if hasattr(adapter, "matrix_of") else X, new=True)
         if not isinstance(X, Graph):
             adapter = adapter_of(X)
+            X = adapter.columns_of_nodes(X, self._names) if hasattr(adapter, "columns_of_nodes") else X
             X = adapter.matrix_of(X) if hasattr(adapter, "matrix_of") else X
             X = X if sp.issparse(X) else np.asarray(X)
         shape = (X.n_nodes, X.n_nodes) if isinstance(X, Graph) else X.shape
