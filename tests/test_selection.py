@@ -281,6 +281,16 @@ def test_isolated_nodes_and_weights_change_nothing() -> None:
     np.testing.assert_array_equal(one.labels_at(4), three.labels_at(4))
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_weights_of_any_size_give_the_same_figures(planted: Any, found: Selection, scale: float) -> None:
+    scaled = select_n_clusters(sp.csr_array(planted[0] * scale), k_max=found.k_max, random_state=0)
+    assert scaled.best == found.best
+    for one, other in zip(scaled.path, found.path, strict=True):
+        assert one.n_clusters == other.n_clusters
+        np.testing.assert_allclose(one.normalized_cut, other.normalized_cut, rtol=0.02)
+        assert np.isfinite([one.modularity, one.description]).all()
+
+
 def test_a_pickled_selection_leaves_the_graph(found: Selection) -> None:
     again = pickle.loads(pickle.dumps(found))
     assert again.best == found.best

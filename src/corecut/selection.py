@@ -321,7 +321,8 @@ def _select(graph: Graph, low: int, high: int, ask: _Ask) -> Selection:
     with stage("figures"):
         first = partitions.best_path(beyond).labels[beyond]
         between, volume = ground.between(first)
-        theta: FloatArray = np.linalg.eigvalsh(between / np.sqrt(np.outer(volume, volume))).astype(np.float64)[::-1]
+        root = np.sqrt(volume)  # each alone: a product of two volumes may leave the range of numbers
+        theta: FloatArray = np.linalg.eigvalsh(between / root / root[:, None]).astype(np.float64)[::-1]
         figures = {k: partitions.figures(k, theta) for k in stops if low <= k <= high}
         shortest = max(sorted(figures), key=lambda k: figures[k].description)
         leaps = _leaps(paths, low, high, shortest)
@@ -409,6 +410,7 @@ class _Partitions:
         labels = self.ground.down(labels, k)
         graph = self.ground.whole.graph
         between = self.ground.whole.contract(labels, n_jobs=self.ground.n_jobs).graph.adjacency.toarray()
+        between /= between.max()  # sums of the largest weights that there are would be infinite
         inside, volume = between.diagonal(), between.sum(axis=1)
         total = volume.sum()
         sizes = np.bincount(labels, minlength=k)
