@@ -202,6 +202,15 @@ def test_the_path_is_as_good_as_fits(planted: Any, found: Selection) -> None:
         assert normalized_cut(graph, found.labels_at(k)) <= 1.03 * cut
 
 
+def test_few_clusters_do_not_bear_the_marks_of_merges() -> None:
+    # Of a grid merges alone make clusters whose cut is up to a quarter above that of fits. Both with one fee, which counts.
+    graph = grid_graph(60, 50)
+    found = select_n_clusters(graph, k_max=60, random_state=0)
+    for k in (2, 3, 4):
+        cut = CoresetSpectralClustering(k, balance=0.002, random_state=0).fit(graph).normalized_cut_
+        assert normalized_cut(graph, found.labels_at(k)) <= 1.03 * cut
+
+
 def test_linkage_is_scipys(found: Selection) -> None:
     assert is_valid_linkage(found.linkage)
     assert found.linkage.shape == (found.k_max - 1, 4)
