@@ -164,6 +164,13 @@ def test_names_of_features_are_kept_and_compared(tmp_path: Path) -> None:
         same.predict(frame.rename(columns={"a": "z"}))
 
 
+def test_the_matrix_of_a_saved_model_is_told_how_to_get(tmp_path: Path) -> None:
+    for case, words in {"points": "saved; fit the points again for it", "graph": r"Graph\.from_matrix\(X\)\.adjacency"}.items():
+        fit(case).save(tmp_path / "m")
+        with pytest.raises(AttributeError, match=words):
+            _ = load(tmp_path / "m").affinity_matrix_
+
+
 def test_what_a_file_cannot_hold(tmp_path: Path) -> None:
     fit("function").save(tmp_path / "f")
     without = load(tmp_path / "f")

@@ -436,9 +436,11 @@ class GraphClusterer:
         self._check_fitted()
         kept: Graph | None = getattr(self, "_affinity", None)
         if kept is None:
+            cure = (
+                "Graph.from_matrix(X).adjacency gives it" if self.affinity_ == "precomputed" else "fit the points again for it"
+            )
             raise AttributeError(
-                "affinity_matrix_ was not kept, because the matrix had to be converted or the model was pickled; "
-                "Graph.from_matrix(X).adjacency gives it"
+                f"affinity_matrix_ was not kept, as the matrix had to be converted or the model was pickled or saved; {cure}"
             )
         return kept.adjacency
 
