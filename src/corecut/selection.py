@@ -56,6 +56,8 @@ _BEYOND = 1.1
 _LEAST_LEAP = 1.1
 # The scale of confidence, and what its values are called: see Selection.
 _SCALE, SURE, FAIRLY_SURE = 0.3, 0.8, 0.5
+# Entries of a graph whose nodes are repaired at every reported k: beyond, that costs more than two fits at k_max.
+_THOROUGH = 200_000
 # Where the shortest description has more than this share of k_max clusters, k_max was too small.
 _TOO_FEW = 0.8
 
@@ -318,7 +320,8 @@ def _select(graph: Graph, low: int, high: int, ask: _Ask) -> Selection:
         # Aggregation for so many clusters joins nodes of different ones; the draws, refined on the nodes, tell which.
         ground, starts = ground.divided(starts, beyond)
         paths = [follow_path(ground, labels, stops) for labels in starts]
-    partitions = _Partitions(ground, paths, Mender.of(ground, paths, thorough=not choices.aggregate))
+    thorough = not choices.aggregate and graph.n_entries <= _THOROUGH
+    partitions = _Partitions(ground, paths, Mender.of(ground, paths, thorough=thorough))
     with stage("figures"):
         first = partitions.best_path(beyond).labels[beyond]
         between, volume = ground.between(first)
