@@ -198,6 +198,7 @@ def test_networkx_weights() -> None:
         (-1.0, ValueError, r"the weight of edge \('a', 'b'\) is -1; weights are similarities, 0 or more"),
         (np.nan, ValueError, r"the weight of edge \('a', 'b'\) is nan; remove the edge, or give it a finite weight"),
         (np.inf, ValueError, r"the weight of edge \('a', 'b'\) is inf; remove"),
+        (10**400, ValueError, r"the weight of edge \('a', 'b'\) is inf; remove"),
         ("3", TypeError, r"the weight of edge \('a', 'b'\) is '3', not a number; turn the weights into numbers"),
         (None, TypeError, r"the weight of edge \('a', 'b'\) is None, not a number; remove the edge, or give it a weight"),
         ((1, 2), TypeError, r"the weight of edge \('a', 'b'\) is \(1, 2\), not a number"),
@@ -416,6 +417,24 @@ def test_square_frames_are_graphs_with_a_warning() -> None:
     assert (
         CoresetSpectralClustering(2, affinity="precomputed", symmetrize="mean", random_state=0).fit(named).n_features_in_ == 20
     )
+
+
+def test_columns_of_frames_are_told_by_their_names() -> None:
+    frame = FORMS["adjacency"]
+    model = CoresetSpectralClustering(3, affinity="precomputed", random_state=0).fit(frame)
+    new = frame.iloc[:5] * 1.5
+    expected = model.predict(new)
+    np.testing.assert_array_equal(model.predict(new.iloc[:, ::-1]), expected)
+    np.testing.assert_array_equal(model.predict(new.set_axis(range(len(frame)), axis=1)), expected)
+    np.testing.assert_array_equal(model.predict(new.to_numpy()), expected)
+    first = frame.columns[0]
+    with pytest.raises(ValueError, match=rf"columns are not the fitted nodes: '{first}' is not among them; .*to_numpy"):
+        model.predict(new.rename(columns={first: "nobody"}))
+    # Mere numbers in another order are numbers still, for a fit as for new rows.
+    numbered = frame.reset_index(drop=True).set_axis(range(len(frame)), axis=1)
+    with pytest.warns(UserWarning, match="is taken for a graph"):
+        model = CoresetSpectralClustering(3, random_state=0).fit(numbered.iloc[:, ::-1])
+    np.testing.assert_array_equal(model.predict(numbered.iloc[:5, ::-1] * 1.5), expected)
 
 
 def test_bad_square_frames() -> None:

@@ -58,6 +58,7 @@ CASES: dict[str, tuple[dict[str, Any], Any, Any]] = {
     "float32": ({"n_clusters": 3, "n_neighbors": 15}, POINTS.astype(np.float32), NEW),
     "sparse points": ({"n_clusters": 3}, sp.csr_array(np.abs(POINTS).round()), np.abs(NEW)),
     "rbf": ({"n_clusters": 3, "affinity": "rbf", "gamma": 0.1}, POINTS, NEW),
+    "chi2": ({"n_clusters": 3, "affinity": "chi2", "gamma": 0.2}, np.abs(POINTS), np.abs(NEW)),
     "function": ({"n_clusters": 3, "affinity": alike}, POINTS[:80], NEW[:20]),
 }
 
@@ -163,6 +164,13 @@ def test_names_of_features_are_kept_and_compared(tmp_path: Path) -> None:
         same.predict(frame.rename(columns={"a": "z"}))
 
 
+def test_the_matrix_of_a_saved_model_is_told_how_to_get(tmp_path: Path) -> None:
+    for case, words in {"points": "saved; fit the points again for it", "graph": r"Graph\.from_matrix\(X\)\.adjacency"}.items():
+        fit(case).save(tmp_path / "m")
+        with pytest.raises(AttributeError, match=words):
+            _ = load(tmp_path / "m").affinity_matrix_
+
+
 def test_what_a_file_cannot_hold(tmp_path: Path) -> None:
     fit("function").save(tmp_path / "f")
     without = load(tmp_path / "f")
@@ -199,6 +207,16 @@ def test_places_where_nothing_can_be_written_or_read(tmp_path: Path) -> None:
     model.save(tmp_path / "m")
     model.save(str(tmp_path / "m"))  # replaced
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_file_does_not_take_the_place_of_a_device_or_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match=r"pipe is a device or a pipe, which a file would replace; give the name of a file"):
+        fit("graph").save(pipe)
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
 
 
 def rewritten(path: Path, change: Any) -> None:
@@ -379,6 +397,33 @@ def test_new_points_on_the_command_line(run: Any, form: str) -> None:
     np.testing.assert_array_equal(np.load("labels.npy"), model.predict(NEW))
 
 
+def test_columns_of_new_points_are_found_by_their_names(run: Any) -> None:
+    rows = [[f"p{i}", *map(repr, row), "word"] for i, row in enumerate(POINTS.tolist())]
+
+    def write(name: str, order: list[int]) -> None:
+        header = ["name", *"abcde", "remark"]
+        lines = [",".join(row[i] for i in order) for row in [header, *rows]]
+        Path(name).write_text("\n".join(lines), encoding="utf-8")
+
+    write("old.csv", [0, 1, 2, 3, 4, 5, 6])
+    write("other.csv", [6, 5, 3, 1, 2, 4, 0])
+    done = run("cluster", "old.csv", "--points", "--features", "a,b,c,d,e", "-k", "2..4", "--save", "p.model", "-q")
+    assert done.exit_code == 0, done.stderr
+    model = load("p.model")
+    assert model.feature_names_in_.tolist() == list("abcde")
+    assert list(model.labels_by_name_)[:2] == ["p0", "p1"]
+    assert run("predict", "p.model", "other.csv", "-o", "labels.npy", "-q").exit_code == 0
+    np.testing.assert_array_equal(np.load("labels.npy"), model.labels_)
+    np.savetxt("plain.txt", POINTS, delimiter=";")  # without names, as they come; and the options for text count
+    assert run("predict", "p.model", "plain.txt", "--delimiter", ";", "-o", "labels.npy", "-q").exit_code == 0
+    np.testing.assert_array_equal(np.load("labels.npy"), model.labels_)
+    Path("few.csv").write_text("a,b,c,d,f\n1,2,3,4,5\n")
+    assert "there is no column 'e'; the columns are a, b, c, d, f" in run("predict", "p.model", "few.csv").stderr
+    refused = run("predict", "p.model", "old.csv", "--columns", "a,b")
+    assert refused.exit_code == 2
+    assert "it is about edges, and old.csv is a table of rows" in refused.stderr
+
+
 def test_the_command_line_refuses_in_a_sentence(run: Any) -> None:
     assert run("cluster", "old.txt", "-k", 4, "--save", "m.model", "-q").exit_code == 0
     n = load("m.model").labels_.size
@@ -396,6 +441,7 @@ def test_the_command_line_refuses_in_a_sentence(run: Any) -> None:
         (("predict", "m.model", "new.txt", "-o", "m.model"), 2, "is a file that is read"),
         (("predict", "m.model", "new.txt", "-o", "labels.doc"), 1, "cannot tell the format"),
         (("predict", "m.model", "new.txt", "-o", "-", "--json"), 2, "both print to stdout"),
+        (("cluster", "none.txt", "-k", 4, "--save", "."), 1, ". is a directory; give a file name"),  # before anything is read
         (("cluster", "old.txt", "-k", 4, "--save", "old.txt"), 2, "give the model another name"),
         (("cluster", "old.txt", "-k", 4, "-o", "a.csv", "--save", "a.csv"), 2, "give the model another name"),
         (("cluster", "old.txt", "-k", 4, "--save", "no/m.model"), 1, "there is no folder no"),

@@ -202,6 +202,15 @@ def test_the_path_is_as_good_as_fits(planted: Any, found: Selection) -> None:
         assert normalized_cut(graph, found.labels_at(k)) <= 1.03 * cut
 
 
+def test_few_clusters_do_not_bear_the_marks_of_merges() -> None:
+    # Of a grid merges alone make clusters whose cut is up to a quarter above that of fits. Both with one fee, which counts.
+    graph = grid_graph(60, 50)
+    found = select_n_clusters(graph, k_max=60, random_state=0)
+    for k in (2, 3, 4):
+        cut = CoresetSpectralClustering(k, balance=0.002, random_state=0).fit(graph).normalized_cut_
+        assert normalized_cut(graph, found.labels_at(k)) <= 1.03 * cut
+
+
 def test_linkage_is_scipys(found: Selection) -> None:
     assert is_valid_linkage(found.linkage)
     assert found.linkage.shape == (found.k_max - 1, 4)
@@ -279,6 +288,16 @@ def test_isolated_nodes_and_weights_change_nothing() -> None:
     assert one.best == two.best == three.best == 4
     assert two.labels_at(4).size == 820
     np.testing.assert_array_equal(one.labels_at(4), three.labels_at(4))
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_weights_of_any_size_give_the_same_figures(planted: Any, found: Selection, scale: float) -> None:
+    scaled = select_n_clusters(sp.csr_array(planted[0] * scale), k_max=found.k_max, random_state=0)
+    assert scaled.best == found.best
+    for one, other in zip(scaled.path, found.path, strict=True):
+        assert one.n_clusters == other.n_clusters
+        np.testing.assert_allclose(one.normalized_cut, other.normalized_cut, rtol=0.02)
+        assert np.isfinite([one.modularity, one.description]).all()
 
 
 def test_a_pickled_selection_leaves_the_graph(found: Selection) -> None:

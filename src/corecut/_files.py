@@ -116,6 +116,8 @@ def check_target(path: Path, *, make_folders: bool = False) -> None:
         raise ValueError("cannot write to standard output (-); give the name of a file")
     with naming(path), suppress(FileNotFoundError, NotADirectoryError):
         path.stat()
+    if not make_folders:  # which a store asks for, itself a directory
+        _refuse_special(path)
     folder = path.parent
     if not folder.is_dir():
         if make_folders:
@@ -186,8 +188,7 @@ def atomic_file(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
 
     Whether there is a file to be replaced is decided at the renaming. Leftovers of writers that were killed are removed first.
     """
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a directory; give a file name")
+    _refuse_special(path)
     for stale in _siblings(path, r"\.", r"\.[0-9]+\.[0-9a-f]+\.partial"):
         # Where the disk knows no locks, the number of the process has to do.
         if not is_alive(int(stale.name.split(".")[-3])):
@@ -210,6 +211,14 @@ def atomic_file(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
         if handle >= 0:
             unlock(handle)
+
+
+def _refuse_special(path: Path) -> None:
+    """Refuse to put a file in the place of a directory, a device or a pipe, which a renaming would remove."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a directory; give a file name")
+    if path.exists() and not path.is_file():
+        raise OSError(f"{path} is a device or a pipe, which a file would replace; give the name of a file")
 
 
 def _locked_file(path: Path) -> tuple[Path, int]:

@@ -85,6 +85,7 @@ class GraphClusterer:
     n_clusters: int | str
     n_clusters_: int
     selection_: Selection
+    feature_names_in_: AnyArray
     affinity: Affinity
     n_neighbors: int | Literal["auto"]
     neighbors: NeighborMethod
@@ -386,6 +387,7 @@ class GraphClusterer:
             return self._checked_points(adapter.matrix_of(X) if hasattr(adapter, "matrix_of") else X, new=True)
         if not isinstance(X, Graph):
             adapter = adapter_of(X)
+            X = adapter.columns_of_nodes(X, self._names) if hasattr(adapter, "columns_of_nodes") else X
             X = adapter.matrix_of(X) if hasattr(adapter, "matrix_of") else X
             X = X if sp.issparse(X) else np.asarray(X)
         shape = (X.n_nodes, X.n_nodes) if isinstance(X, Graph) else X.shape
@@ -445,9 +447,11 @@ class GraphClusterer:
         self._check_fitted()
         kept: Graph | None = getattr(self, "_affinity", None)
         if kept is None:
+            cure = (
+                "Graph.from_matrix(X).adjacency gives it" if self.affinity_ == "precomputed" else "fit the points again for it"
+            )
             raise AttributeError(
-                "affinity_matrix_ was not kept, because the matrix had to be converted or the model was pickled; "
-                "Graph.from_matrix(X).adjacency gives it"
+                f"affinity_matrix_ was not kept, as the matrix had to be converted or the model was pickled or saved; {cure}"
             )
         return kept.adjacency
 

@@ -1,7 +1,9 @@
 """Paths of k: partitions into ever fewer clusters, each made from the one before by merging clusters and moving nodes.
 
 Work is done on the quotient that draws are made on; a partition that is asked for is carried down to the nodes and refined
-there.
+there. Merges cannot be undone, so that few clusters bear the marks of all merges before: they are looked at once more, by
+splits and merges of pieces (:mod:`corecut.repair`). The pieces are what all paths agree on at some hundred clusters, few enough
+to make that cheap. On a graph whose fits are thorough, too, nodes are repaired themselves, at every number of clusters.
 """
 
 from __future__ import annotations
@@ -15,13 +17,16 @@ from corecut._typing import BoolArray, FloatArray, LabelArray
 from corecut.aggregation import Quotient
 from corecut.merging import Merges, merge_clusters
 from corecut.objective import Objective, typical_volume
-from corecut.placement import main_part, place_rest
+from corecut.placement import fill_empty, main_part, place_rest
 from corecut.refinement import refine_weighted
+from corecut.repair import repair_partition
 from corecut.weighted import WeightedGraph
 
 # Sweeps over the quotient, and over the nodes.
 _PASSES, _NODE_PASSES = 10, 4
 _TOLERANCE = 1e-3
+# Clusters whose common pieces are put together anew, the largest number of clusters that is made of them, and rounds.
+_PIECES, MENDED, _ROUNDS = 100, 12, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,3 +145,62 @@ def follow_path(ground: Ground, labels: LabelArray, stops: Sequence[int]) -> Pat
         steps[below + 1 : k + 1] = merges[k].steps[::-1]
         labels = merges[k].names(below)[labels]
     return Path(kept, objective, merges, steps)
+
+
+@dataclass(frozen=True, eq=False)
+class Mender:
+    """Looks once more at partitions of paths.
+
+    Attributes
+    ----------
+    ground
+        What the paths are made on.
+    pieces
+        Which piece each node of the ground's part belongs to.
+    small
+        The graph of the pieces.
+    thorough
+        Whether nodes are repaired as well.
+    """
+
+    ground: Ground
+    pieces: LabelArray = field(repr=False)
+    small: WeightedGraph
+    thorough: bool
+
+    @classmethod
+    def of(cls, ground: Ground, paths: Sequence[Path], *, thorough: bool) -> Mender:
+        """Return the mender of some paths over one ground, which have the same stops."""
+        stops = sorted(paths[0].labels)
+        stop = next((k for k in stops if k >= _PIECES), stops[-1])
+        joint = np.zeros(ground.part.n_nodes, np.int64)
+        for path in paths:
+            joint = np.unique(joint * stop + path.labels[stop], return_inverse=True)[1]
+        pieces = joint.astype(np.int32)
+        return cls(ground, pieces, ground.part.contract(pieces, n_jobs=ground.n_jobs), thorough)
+
+    def mended(self, labels: LabelArray, value: float, n_clusters: int) -> tuple[LabelArray, float]:
+        """Return a partition with an objective that is no higher; the same one every time."""
+        if n_clusters == 1:
+            return labels, value
+        found = [(labels, value)]
+        if n_clusters <= MENDED and self.small.n_nodes > n_clusters:
+            # A piece goes where its first node is: at few clusters all of its nodes do, nearly always.
+            first = np.unique(self.pieces, return_index=True)[1]
+            put = self._repaired(self.small, labels[first], n_clusters)[0]
+            found.append(self.ground.refined(put[self.pieces], n_clusters))
+        if self.thorough:
+            found.append(self._repaired(self.ground.part, min(found, key=lambda one: one[1])[0], n_clusters))
+        return min(found, key=lambda one: one[1])
+
+    def _repaired(self, level: WeightedGraph, labels: LabelArray, n_clusters: int) -> tuple[LabelArray, float]:
+        found = repair_partition(
+            level,
+            fill_empty(labels, n_clusters, level.graph.degrees)[0],
+            self.ground.objective(n_clusters),
+            n_clusters,
+            max_rounds=_ROUNDS,
+            random_state=n_clusters,
+            n_jobs=self.ground.n_jobs,
+        )
+        return found.labels, found.objective

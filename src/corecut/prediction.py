@@ -195,7 +195,9 @@ class FittedInput:
 
         named = isinstance(self.affinity, str)
         parameters = {"metric": self.affinity, **self.parameters, **({"filter_params": True} if named else {})}
-        similarities = pairwise_kernels(X, self.points, **parameters)
+        # scikit-learn's kernels in Cython take no arrays that are read-only, as those of a mapped file are.
+        X, points = (one if sp.issparse(one) else np.require(one, requirements="W") for one in (X, self.points))
+        similarities = pairwise_kernels(X, points, **parameters)
         rows, n = similarities.shape
         # Few at a time: a function is asked for one pair after the other, a kernel for all pairs of some.
         few = 32 if named else 1

@@ -38,9 +38,10 @@ from corecut.draws import Run, embed, round_rows
 from corecut.graph import Graph, as_graph
 from corecut.merging import merge_clusters
 from corecut.objective import Objective
-from corecut.paths import Ground, Path, follow_path
+from corecut.paths import Ground, Mender, Path, follow_path
 from corecut.placement import fill_empty
 from corecut.settings import Settings, resolve
+from corecut.spectral.blas import single_threaded_blas
 from corecut.weighted import WeightedGraph, sums_by
 
 # Where nobody says how far to look: up to this many times √n clusters, but no more than a quarter of the nodes or this many.
@@ -55,6 +56,8 @@ _BEYOND = 1.1
 _LEAST_LEAP = 1.1
 # The scale of confidence, and what its values are called: see Selection.
 _SCALE, SURE, FAIRLY_SURE = 0.3, 0.8, 0.5
+# Entries of a graph whose nodes are repaired at every reported k: beyond, that costs more than two fits at k_max.
+_THOROUGH = 200_000
 # Where the shortest description has more than this share of k_max clusters, k_max was too small.
 _TOO_FEW = 0.8
 
@@ -317,11 +320,14 @@ def _select(graph: Graph, low: int, high: int, ask: _Ask) -> Selection:
         # Aggregation for so many clusters joins nodes of different ones; the draws, refined on the nodes, tell which.
         ground, starts = ground.divided(starts, beyond)
         paths = [follow_path(ground, labels, stops) for labels in starts]
-    partitions = _Partitions(ground, paths)
+    thorough = not choices.aggregate and graph.n_entries <= _THOROUGH
+    partitions = _Partitions(ground, paths, Mender.of(ground, paths, thorough=thorough))
     with stage("figures"):
         first = partitions.best_path(beyond).labels[beyond]
         between, volume = ground.between(first)
-        theta: FloatArray = np.linalg.eigvalsh(between / np.sqrt(np.outer(volume, volume))).astype(np.float64)[::-1]
+        root = np.sqrt(volume)  # each alone: a product of two volumes may leave the range of numbers
+        with single_threaded_blas():
+            theta: FloatArray = np.linalg.eigvalsh(between / root / root[:, None]).astype(np.float64)[::-1]
         figures = {k: partitions.figures(k, theta) for k in stops if low <= k <= high}
         shortest = max(sorted(figures), key=lambda k: figures[k].description)
         leaps = _leaps(paths, low, high, shortest)
@@ -379,6 +385,8 @@ class _Partitions:
 
     ground: Ground
     paths: list[Path]
+    mender: Mender
+    _found: dict[int, LabelArray] = field(default_factory=dict, repr=False)
 
     def refined(self, n_clusters: int) -> list[tuple[float, LabelArray]]:
         """Return F and labels of every path's partition into k clusters."""
@@ -397,18 +405,19 @@ class _Partitions:
         return self.paths[int(np.argmin(values))]
 
     def labels_at(self, n_clusters: int) -> LabelArray:
-        """Return the best partition into k clusters, refined on the nodes."""
-        _, labels = min(self.refined(n_clusters), key=lambda one: one[0])
-        return self.ground.down(labels, n_clusters)
+        """Return the best partition into k clusters, mended, and refined on the nodes."""
+        if n_clusters not in self._found:
+            value, labels = min(self.refined(n_clusters), key=lambda one: one[0])
+            self._found[n_clusters] = self.mender.mended(labels, value, n_clusters)[0]
+        return self.ground.down(self._found[n_clusters], n_clusters)
 
     def figures(self, k: int, theta: FloatArray) -> Step:
         """Measure the partition into k clusters, but for its leap."""
-        found = self.refined(k)
-        pairs = [agreement_of(a, b, self.ground.part.sizes) for (_, a), (_, b) in combinations(found, 2)]
-        _, labels = min(found, key=lambda one: one[0])
-        labels = self.ground.down(labels, k)
+        pairs = [agreement_of(a, b, self.ground.part.sizes) for (_, a), (_, b) in combinations(self.refined(k), 2)]
+        labels = self.labels_at(k)
         graph = self.ground.whole.graph
         between = self.ground.whole.contract(labels, n_jobs=self.ground.n_jobs).graph.adjacency.toarray()
+        between /= between.max()  # sums of the largest weights that there are would be infinite
         inside, volume = between.diagonal(), between.sum(axis=1)
         total = volume.sum()
         sizes = np.bincount(labels, minlength=k)

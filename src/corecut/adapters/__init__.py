@@ -61,14 +61,14 @@ def checked_weights(values: Sequence[Any] | AnyArray, edge: Callable[[int], str]
     """Return weights as float64; refuse the first that is no finite number of 0 or more, by the name of its edge."""
     array = values if isinstance(values, np.ndarray) else np.array([*values, None], dtype=object)[:-1]
     if array.dtype.kind == "O" and all(isinstance(value, int | float) for value in array.tolist()):
-        array = array.astype(np.float64)
+        array = np.array([_float(value) for value in array.tolist()])
     if array.ndim != 1 or array.dtype.kind not in "biuf":
         found = values.tolist() if isinstance(values, np.ndarray) else list(values)
         wrong = next((i for i, value in enumerate(found) if not isinstance(value, numbers.Real)), None)
         if wrong is not None:
             cure = "remove the edge, or give it a weight" if found[wrong] is None else "turn the weights into numbers"
             raise TypeError(f"the weight of {edge(wrong)} is {found[wrong]!r}, not a number; {cure}")
-        array = np.array([float(value) for value in found])
+        array = np.array([_float(value) for value in found])
     weights = array.astype(np.float64)
     bad = np.flatnonzero(~(weights >= 0) | np.isinf(weights))
     if bad.size:
@@ -81,3 +81,11 @@ def checked_weights(values: Sequence[Any] | AnyArray, edge: Callable[[int], str]
         )
         raise ValueError(f"the weight of {edge(first)} is {value:g}; {cure}")
     return weights
+
+
+def _float(value: Any) -> float:
+    """Return a number as a float; an integer that is too large for one is infinite, and refused as such."""
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf

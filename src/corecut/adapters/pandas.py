@@ -37,7 +37,7 @@ def is_graph(frame: Any) -> bool:
     if not _is_square(frame) or frame.shape[0] <= 2 or _unequal(frame) is not None:
         return False
     if _is_numbered(frame):  # then nothing but the values can tell
-        values = _numbers(frame)
+        values = _numbers(frame[list(frame.index)])
         if not np.allclose(values, values.T) or (values < 0).any():
             return False
     advise(
@@ -225,6 +225,26 @@ def row_names(frame: Any) -> AnyArray | None:
     if index is None or callable(index) or not getattr(index, "is_unique", False):
         return None
     return node_names(list(index))
+
+
+def columns_of_nodes(frame: Any, names: AnyArray | None) -> Any:
+    """Return a frame of similarities with its columns in the order of the fitted nodes, where it calls them by their names.
+
+    Columns without names of their own, numbered or as polars calls them, are in that order already.
+    """
+    columns = list(getattr(frame, "columns", ()))
+    nodes = list(range(len(columns))) if names is None else names.tolist()
+    if columns == nodes or len(columns) != len(nodes) or not hasattr(frame, "index"):
+        return frame
+    if set(columns) == set(nodes):
+        return frame[nodes]
+    if names is None or columns == list(range(len(columns))):
+        return frame
+    missing = next(name for name in nodes if name not in set(columns))
+    raise ValueError(
+        f"the frame's columns are not the fitted nodes: {missing!r} is not among them; name the columns as the nodes are, or "
+        "pass frame.to_numpy() if they are in the nodes' order"
+    )
 
 
 def _is_square(frame: Any) -> bool:

@@ -206,12 +206,14 @@ def cluster(
         heard = stack.enter_context(listening())
         model.engine = engine = stack.enter_context(machines.engine())
         with clock("read"):
-            loaded, node_ids, size = (
+            loaded, node_ids, size, columns = (
                 data_of_points(reading, graph, features)
                 if points
                 else data_of_graph(*stack.enter_context(machines.load(engine, graph, reading, screen, jobs)))
             )
         model.fit(loaded)
+        if points:
+            name_points(model, node_ids, columns)
         if save is not None:
             model.save(save)
             written.append(f"the model is in {save}")
@@ -320,15 +322,26 @@ def labels_path(
     return output
 
 
-def data_of_points(reading: Reading, path: Path, features: str | None) -> tuple[Any, AnyArray | None, dict[str, int]]:
-    """Return what to fit, names, and the size of the data."""
+_Data = tuple[Any, AnyArray | None, dict[str, int], list[str] | None]
+
+
+def data_of_points(reading: Reading, path: Path, features: str | None) -> _Data:
+    """Return what to fit, names, the size of the data, and the names of the features."""
     table = reading.points(path, features)
-    return table.values, table.names, {"points": len(table.values), "features": len(table.features)}
+    size = {"points": len(table.values), "features": len(table.features)}
+    return table.values, table.names, size, table.features if table.named else None
 
 
-def data_of_graph(graph: Graph, report: EdgeReport) -> tuple[Any, AnyArray | None, dict[str, int]]:
-    """Return what to fit, names, and the size of the data."""
-    return graph, graph.node_ids, {"nodes": graph.n_nodes, "edges": report.edges}
+def data_of_graph(graph: Graph, report: EdgeReport) -> _Data:
+    """Return what to fit, names, and the size of the data; a graph has no features."""
+    return graph, graph.node_ids, {"nodes": graph.n_nodes, "edges": report.edges}, None
+
+
+def name_points(model: CoresetSpectralClustering, names: AnyArray | None, features: list[str] | None) -> None:
+    """Let a model of a table call points and features as the table does, as one of a frame would."""
+    model._names = names
+    if features is not None:
+        model.feature_names_in_ = np.array(features, dtype=object)
 
 
 def print_labels(labels: LabelArray, node_ids: AnyArray | None, *, alone: bool) -> None:

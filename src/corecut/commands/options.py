@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -144,6 +144,13 @@ class Reading:
             if features is not None:
                 raise typer.BadParameter("it names columns of points; add --points", param_hint="--features")
             return
+        option = self.about_edges()
+        if option is not None:
+            cure = "; --features chooses columns of points" if option == "--columns" else ""
+            raise typer.BadParameter(f"it is about edges, and --points are none{cure}", param_hint=option)
+
+    def about_edges(self) -> str | None:
+        """Return an option that was typed and says how to read edges, and edges alone."""
         options: EdgeOptions = self.arguments["options"]
         typed = {
             "--format": self.arguments["format"] is not None,
@@ -156,18 +163,22 @@ class Reading:
             "--symmetrize": self.arguments["symmetrize"] is not None,
             "--memory": self.memory is not None,
         }
-        for option, given in typed.items():
-            if given:
-                cure = "; --features chooses columns of points" if option == "--columns" else ""
-                raise typer.BadParameter(f"it is about edges, and --points are none{cure}", param_hint=option)
+        return next((option for option, given in typed.items() if given), None)
 
-    def points(self, path: Path, features: str | None) -> Points:
-        """Return the points of a file; `features` are names or numbers of columns, parted by commas."""
+    def points(self, path: Path, features: str | None, *, fitted: Sequence[str] | None = None) -> Points:
+        """Return the points of a file; `features` are names or numbers of columns, parted by commas, `fitted` a model's."""
         options: EdgeOptions = self.arguments["options"]
         wanted = None
         if features is not None:
             wanted = [int(part) if part.strip().isdigit() else part.strip() for part in features.split(",")]
-        return read_points(path, features=wanted, delimiter=options.delimiter, header=options.header, comments=options.comments)
+        return read_points(
+            path,
+            features=wanted,
+            fitted=fitted,
+            delimiter=options.delimiter,
+            header=options.header,
+            comments=options.comments,
+        )
 
     @contextmanager
     def load(self, path: Path, screen: Screen, jobs: int | None = None) -> Iterator[tuple[Graph, EdgeReport]]:

@@ -19,7 +19,6 @@ from corecut.graph import Graph
 from corecut.labels import check_labels_path, write_labels
 from corecut.node_ids import numbers_of
 from corecut.readers.npz import ArchivedMatrix, read_npz
-from corecut.readers.points import read_points
 
 
 @shared(reading=reading, screen=screen)
@@ -102,10 +101,19 @@ def _rows(fitted: Any, new: Path, reading: Reading, screen: Screen, jobs: int | 
         if isinstance(content, ArchivedMatrix) and content.matrix.shape[1] == fitted.n_features_in_:
             return content.matrix, content.node_ids
     if fitted.affinity_ != "precomputed" or ending_of(new) == ".npy":
-        points = read_points(new)
-        return points.values, points.names
+        return _points(fitted, new, reading)
     with reading.load(new, screen, jobs) as (graph, _):
         return _new_nodes(graph, fitted.node_ids_, fitted.labels_.size, new, screen)
+
+
+def _points(fitted: Any, new: Path, reading: Reading) -> tuple[AnyArray, AnyArray | None]:
+    """Return the points of a table, its columns found by the names that they had when the model was fitted, and their names."""
+    option = reading.about_edges()
+    if option is not None:
+        raise typer.BadParameter(f"it is about edges, and {new} is a table of rows", param_hint=option)
+    known = vars(fitted).pop("feature_names_in_", None)  # scikit-learn would miss them in an array
+    points = reading.points(new, None, fitted=known)
+    return points.values, points.names
 
 
 def _new_nodes(graph: Graph, known: AnyArray | None, n_known: int, file: Path, screen: Screen) -> tuple[sp.csr_array, AnyArray]:

@@ -38,17 +38,21 @@ class Points:
         Names of the columns, or their numbers where they have none.
     names
         The points' names, None where the file has none.
+    named
+        Whether the columns have names in the file.
     """
 
     values: AnyArray
     features: list[str]
     names: AnyArray | None
+    named: bool
 
 
 def read_points(
     path: str | Path,
     *,
     features: Sequence[str | int] | None = None,
+    fitted: Sequence[str] | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
     comments: str = "#%",
@@ -61,6 +65,8 @@ def read_points(
         Text (perhaps compressed, or "-" for standard input), .npy or .parquet.
     features
         The columns to take, by name or by number from 0; None for all but names.
+    fitted
+        Names of the features that a model knows: the columns to take, in this order, where the file names its columns.
     delimiter, header, comments
         What cannot be seen from the first lines of a text; `delimiter` "" stands for any blanks.
 
@@ -94,7 +100,7 @@ def read_points(
         raise GraphFileError(f"{source.name}: is an archive of arrays (.npz); save the array of points alone, as .npy")
     else:
         table = _of_text(source, delimiter, header, comments)
-    return table.points(features)
+    return table.points(fitted if fitted is not None and table.named else features)
 
 
 @dataclass
@@ -137,7 +143,7 @@ class _Table:
                 f"{self.name}: row {row + self.row} has no finite value in column {self.columns[chosen[column]]!r}; drop it"
             )
         names = self.read([0], np.str_)[:, 0] if has_names else None
-        return Points(values, [self.columns[i] for i in chosen], None if names is None else _ids(names))
+        return Points(values, [self.columns[i] for i in chosen], None if names is None else _ids(names), self.named)
 
     def _position(self, feature: str | int) -> int:
         if isinstance(feature, str) and feature in self.columns:
