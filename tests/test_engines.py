@@ -230,21 +230,22 @@ def test_a_damaged_checkpoint_is_refused(
         fitted(client, stored[False], scratch=tmp_path / "scratch", resume=True)
 
 
+# Functions inside of tests travel to the workers whole: these do not know the module of the tests.
+
+
 def test_a_task_that_fails_again_and_again_names_its_block(client: Any) -> None:
+    def fails(begin: int, block: tuple[int, int]) -> float:
+        return 1 / (block[0] - begin)
+
     with pytest.raises(EngineError, match=r"aggregation of rows 64 to 127 failed again and again \(ZeroDivisionError"):
         Cluster(client, 1).map("aggregation", fails, (64,), [(0, 64), (64, 128)])
 
 
-def fails(begin: int, block: tuple[int, int]) -> float:
-    return 1 / (block[0] - begin)
-
-
-def dies(block: tuple[int, int]) -> None:
-    if block[0]:
-        os._exit(1)
-
-
 def test_a_task_whose_workers_all_die_names_its_block(cluster: Any, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def dies(block: tuple[int, int]) -> None:
+        if block[0]:
+            os._exit(1)
+
     monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
     with pytest.raises(EngineError, match=r"refinement of rows 64 to 127 failed: each worker that tried it died"):
         Cluster(client, 0).map("refinement", dies, (), [(0, 64), (64, 128)])
