@@ -110,13 +110,13 @@ def require_free_space(folder: Path, needed: int, purpose: str) -> None:
         )
 
 
-def check_target(path: Path, *, make_folders: bool = False) -> None:
+def check_target(path: Path, *, make_folders: bool = False, directory: bool = False) -> None:
     """Refuse a name under which nothing can be written, before any work is done."""
     if str(path) == "-":
         raise ValueError("cannot write to standard output (-); give the name of a file")
     with naming(path), suppress(FileNotFoundError, NotADirectoryError):
         path.stat()
-    if not make_folders:  # which a store asks for, itself a directory
+    if not (directory and path.is_dir()):  # a store is a directory
         _refuse_special(path)
     folder = path.parent
     if not folder.is_dir():

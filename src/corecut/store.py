@@ -246,7 +246,7 @@ class StoreWriter:
     @contextmanager
     def create(cls, path: str | Path, *, overwrite: bool = False) -> Iterator[StoreWriter]:
         """Open a writer for a new store; the store appears when the block ends without an error."""
-        check_target(Path(path), make_folders=True)
+        check_target(Path(path), make_folders=True, directory=True)
         # A link stays one; what it points to is replaced.
         final = Path(os.path.realpath(path)) if Path(path).is_symlink() else Path(path)
         _refuse_existing(final, overwrite)

@@ -92,8 +92,8 @@ def write_graph(graph: Any, path: str | Path, *, overwrite: bool = False) -> Non
 def check_graph_path(path: str | Path, *, overwrite: bool) -> Path:
     """Refuse a name that cannot be written to, before any work is done."""
     file = Path(path)
-    check_target(file)
     ending = ending_of(file)
+    check_target(file, directory=ending in _STORES)
     if ending not in (*_STORES, *_ENDINGS) or (ending in (*_STORES, ".npz", ".parquet") and file.suffix.lower() in PACKED):
         raise ValueError(
             f"cannot tell the format of {file}; end the name in {', '.join(sorted(_ENDINGS))}, or in .store or nothing "

@@ -76,7 +76,7 @@ class Machines:
     def check_output(self, output: Path) -> None:
         """Refuse a name that labels cannot be written to."""
         if self.in_parts(output):
-            check_target(output)
+            check_target(output, directory=True)
         else:
             check_labels_path(output)
 
