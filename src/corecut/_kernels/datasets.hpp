@@ -24,7 +24,7 @@ struct Adjacency {
     std::unique_ptr<int32_t[]> indices;
 };
 
-struct Clusters {
+struct PlantedClusters {
     const int64_t* borders;
     int64_t count;
 
@@ -128,7 +128,7 @@ inline Adjacency mirrored(Context& context, const HalfEdges& half) {
 }
 
 // Each pair of nodes is an edge with probability p inside a cluster and q between clusters.
-inline Adjacency stochastic_block_model(Context& context, Clusters clusters, double p, double q, uint64_t seed) {
+inline Adjacency stochastic_block_model(Context& context, PlantedClusters clusters, double p, double q, uint64_t seed) {
     const int64_t n = clusters.nodes();
     return mirrored(context, draw_half_edges(context, n, [&](int64_t x, std::vector<int32_t>& targets) {
                         Random random(seed, static_cast<uint64_t>(x));
@@ -202,7 +202,7 @@ inline Adjacency merged(Context& context, HalfEdges&& half) {
 // with probability proportional to θ.
 class DegreeCorrected {
    public:
-    DegreeCorrected(Clusters clusters, const double* theta, double inside, double anywhere, uint64_t seed)
+    DegreeCorrected(PlantedClusters clusters, const double* theta, double inside, double anywhere, uint64_t seed)
         : clusters_(clusters), theta_(theta), inside_(inside), total_(inside + anywhere), seed_(seed), table_(theta, nodes()) {}
 
     int64_t nodes() const { return clusters_.nodes(); }
@@ -222,7 +222,7 @@ class DegreeCorrected {
     }
 
    private:
-    Clusters clusters_;
+    PlantedClusters clusters_;
     const double* theta_;
     double inside_, total_;
     uint64_t seed_;
@@ -262,7 +262,7 @@ inline EdgeList draw_edges(Context& context, const DegreeCorrected& law, int64_t
     return all;
 }
 
-inline Adjacency degree_corrected(Context& context, Clusters clusters, const double* theta, double inside, double anywhere,
+inline Adjacency degree_corrected(Context& context, PlantedClusters clusters, const double* theta, double inside, double anywhere,
                                   uint64_t seed) {
     return merged(context, draw_degree_corrected(context, DegreeCorrected(clusters, theta, inside, anywhere, seed)));
 }
@@ -271,7 +271,7 @@ inline Adjacency degree_corrected(Context& context, Clusters clusters, const dou
 // number of edges drawn between x and y. Nodes with about the same θ stand together in a bin, so that the sum is short.
 class PairProfile {
    public:
-    PairProfile(Clusters clusters, const double* theta) {
+    PairProfile(PlantedClusters clusters, const double* theta) {
         const auto [low, high] = std::minmax_element(theta, theta + clusters.nodes());
         const double offset = std::log(*low), scale = (kBins - 1e-9) / std::max(std::log(*high) - offset, 1e-9);
         Bins all(kBins);

@@ -7,7 +7,7 @@ namespace corecut {
 
 namespace {
 
-Clusters checked_clusters(const In<int64_t>& borders) {
+PlantedClusters checked_clusters(const In<int64_t>& borders) {
     const int64_t count = static_cast<int64_t>(borders.shape(0)) - 1;
     if (count < 1 || borders.data()[0] != 0) throw InputError("borders must begin with 0 and hold one more number than clusters");
     for (int64_t c = 0; c < count; ++c)
@@ -53,7 +53,7 @@ void bind_datasets(nb::module_& m) {
     m.def(
         "stochastic_block_model",
         [](In<int64_t> borders, double p, double q, uint64_t seed, int threads) {
-            const Clusters clusters = checked_clusters(borders);
+            const PlantedClusters clusters = checked_clusters(borders);
             if (!(p >= 0 && p <= 1 && q >= 0 && q <= 1)) throw InputError("p and q must be probabilities");
             Adjacency result;
             run(checked_threads(threads),
@@ -64,7 +64,7 @@ void bind_datasets(nb::module_& m) {
     m.def(
         "degree_corrected",
         [](In<int64_t> borders, In<double> theta, double inside, double anywhere, uint64_t seed, int threads) {
-            const Clusters clusters = checked_clusters(borders);
+            const PlantedClusters clusters = checked_clusters(borders);
             checked_theta(theta, clusters.nodes());
             require_rate(inside, "inside");
             require_rate(anywhere, "anywhere");
@@ -98,7 +98,7 @@ void bind_datasets(nb::module_& m) {
         .def(
             "__init__",
             [](PairProfile* self, In<int64_t> borders, In<double> theta) {
-                const Clusters clusters = checked_clusters(borders);
+                const PlantedClusters clusters = checked_clusters(borders);
                 new (self) PairProfile(clusters, checked_theta(theta, clusters.nodes()));
             },
             nb::arg("borders"), nb::arg("theta"))

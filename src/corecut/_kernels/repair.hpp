@@ -44,12 +44,12 @@ struct Inner {
 };
 
 // All nodes, cluster after cluster, and where each is among them.
-struct Members {
+struct ClusterMembers {
     std::vector<int64_t> start;
     LazyVector<int64_t> node;
     LazyVector<uint32_t> position;
 
-    Members(const int32_t* labels, int64_t n, int64_t k) : start(k + 1, 0), node(n), position(n) {
+    ClusterMembers(const int32_t* labels, int64_t n, int64_t k) : start(k + 1, 0), node(n), position(n) {
         if (n > int64_t{std::numeric_limits<uint32_t>::max()}) throw InputError("clusters of so many nodes cannot be split");
         for (int64_t x = 0; x < n; ++x) ++start[labels[x] + 1];
         std::partial_sum(start.begin(), start.end(), start.begin());
@@ -63,10 +63,10 @@ struct Members {
 };
 
 // The nodes of a cluster lie anywhere in the graph: their rows are asked for ahead of time.
-inline constexpr int64_t kAhead = 8;
+inline constexpr int64_t kSplitAhead = 8;
 
 template <class Index, class Weight>
-Inner inner_graph(const Csr<Index, Weight>& a, const double* degrees, const double* sizes, const Members& members, int64_t cluster) {
+Inner inner_graph(const Csr<Index, Weight>& a, const double* degrees, const double* sizes, const ClusterMembers& members, int64_t cluster) {
     const int64_t first = members.start[cluster], end = members.start[cluster + 1], count = end - first;
     Inner in;
     in.start.resize(count + 1), in.degree.resize(count), in.size.resize(count), in.loop.resize(count);
@@ -77,8 +77,8 @@ Inner inner_graph(const Csr<Index, Weight>& a, const double* degrees, const doub
     int64_t filled = 0;
     in.start[0] = 0;
     for (int64_t i = 0; i < count; ++i) {
-        if (i + kAhead < count) {
-            const int64_t soon = members.node[first + i + kAhead];
+        if (i + kSplitAhead < count) {
+            const int64_t soon = members.node[first + i + kSplitAhead];
             prefetch(&a.indices[a.row(soon).begin]);
             prefetch(&degrees[soon]);
         }
@@ -242,7 +242,7 @@ template <class Index, class Weight>
 Splits split_clusters(Context& context, const Csr<Index, Weight>& a, const double* degrees, const double* sizes,
                       const int32_t* labels, int64_t k, const uint8_t* wanted, const Objective& f, const double* low,
                       const double* high, bool both, double regularization, int steps, int vectors, uint64_t seed) {
-    const Members members(labels, a.n, k);
+    const ClusterMembers members(labels, a.n, k);
     Splits result;
     result.gain.assign(k, -std::numeric_limits<double>::infinity());
     result.first.assign(a.n, 0);
