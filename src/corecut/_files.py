@@ -10,8 +10,9 @@ import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -114,10 +115,7 @@ def check_target(path: Path, *, make_folders: bool = False, directory: bool = Fa
     """Refuse a name under which nothing can be written, before any work is done."""
     if str(path) == "-":
         raise ValueError("cannot write to standard output (-); give the name of a file")
-    with naming(path), suppress(FileNotFoundError, NotADirectoryError):
-        path.stat()
-    if not (directory and path.is_dir()):  # a store is a directory
-        _refuse_special(path)
+    _refuse_special(path, directory=directory)
     folder = path.parent
     if not folder.is_dir():
         if make_folders:
@@ -213,11 +211,21 @@ def atomic_file(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
             unlock(handle)
 
 
-def _refuse_special(path: Path) -> None:
-    """Refuse to put a file in the place of a directory, a device or a pipe, which a renaming would remove."""
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a directory; give a file name")
-    if path.exists() and not path.is_file():
+def _refuse_special(path: Path, *, directory: bool = False) -> None:
+    """Refuse to put a file in the place of a directory, a device or a pipe, which a renaming would remove.
+
+    One look at the name answers all questions: between two of them another process may exchange what is there. What will
+    be written is a `directory` where it is a store.
+    """
+    try:
+        with naming(path):
+            mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if stat.S_ISDIR(mode):
+        if not directory:
+            raise IsADirectoryError(f"{path} is a directory; give a file name")
+    elif not stat.S_ISREG(mode):
         raise OSError(f"{path} is a device or a pipe, which a file would replace; give the name of a file")
 
 
