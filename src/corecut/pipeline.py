@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -35,15 +36,13 @@ from corecut.labelling import label_nodes
 from corecut.objective import Objective
 from corecut.placement import fill_empty, main_part, place_isolated, place_rest, split_by_components
 from corecut.polishing import polish
-from corecut.refinement import bring_into_bounds, climb_weighted, refine_weighted
+from corecut.refinement import CLIMB, bring_into_bounds, climb_weighted, refine_weighted
 from corecut.sampling import sample_seeds
 from corecut.settings import MODERATE, Choices, Settings, resolve
 from corecut.weighted import WeightedGraph, sums_by
 
 # Refinement ends when a sweep lowers the objective by less than this share.
 _TOLERANCE = 1e-4
-# Chains of moves are looked for on levels of up to this many entries.
-_CLIMB = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +119,7 @@ def cluster_graph(
     with stage("refinement"):
         labels = refine_down(whole, levels, best, choices, balance, engine=engine)
         if choices.turns(graph):
-            labels = _polish(run, whole, levels, labels, draws, balance=balance, engine=engine)
+            labels = _polish(run, whole, levels, labels, draws, balance=balance)
         labels = place_isolated(graph, labels, choices.n_clusters, choices.objective(graph.degrees))
         # Bounds may need clusters of isolated nodes alone; otherwise these count as empty.
         counting = np.ones(graph.n_nodes) if choices.bounded else graph.degrees
@@ -154,12 +153,15 @@ def _polish(
     draws: list[LabelArray],
     *,
     balance: float,
-    engine: Engine,
 ) -> LabelArray:
     """Combine the refined partition with what becomes of the best draws."""
     choices, graph = run.choices, whole.graph
     some = draws[: choices.polished(graph)]
-    others = [refine_down(whole, levels, one, choices, balance, engine=engine) for one in some]
+
+    def down(one: LabelArray, own: Run) -> LabelArray:
+        return refine_down(whole, levels, one, choices, balance, engine=LocalEngine(own.n_jobs))
+
+    others = run.side_by_side([partial(down, one) for one in some])
     objective = choices.objective(graph.degrees, balance=balance, n_isolated=_isolated(graph))
     return polish(
         whole,
@@ -167,8 +169,9 @@ def _polish(
         objective,
         run.k,
         turns=choices.turns(graph),
-        generator=run.generator,
+        seed=int(run.generator.integers(2**63)),
         n_jobs=run.n_jobs,
+        stage=run.stage,
     )
 
 
@@ -331,7 +334,7 @@ def _refine(level: WeightedGraph, labels: LabelArray, objective: Objective, choi
     k = choices.n_clusters
     labels = bring_into_bounds(level, labels, objective, k)
     labels = refine_weighted(level, labels, objective, k, max_passes=20, tolerance=_TOLERANCE, engine=engine).labels
-    if level.graph.n_entries <= _CLIMB:
+    if level.graph.n_entries <= CLIMB:
         labels, _ = climb_weighted(level, labels, objective, k)
     return labels
 
