@@ -14,10 +14,21 @@ import twins
 from hypothesis import given, strategies as st
 from sklearn.metrics import adjusted_rand_score
 
-from corecut import Graph, _core
+from corecut import CoresetSpectralClustering, Graph, _core, normalized_cut
 from corecut.objective import Objective
 from corecut.refinement import refine_weighted
-from corecut.repair import Repair, _divisions, _Memory, _merges, _pairs, _splits, _State, repair_partition, split_costs
+from corecut.repair import (
+    Repair,
+    _divisions,
+    _Memory,
+    _merges,
+    _pairs,
+    _splits,
+    _State,
+    found_clusters,
+    repair_partition,
+    split_costs,
+)
 from corecut.weighted import WeightedGraph, sums_by
 
 
@@ -443,3 +454,52 @@ def test_labels_that_come_in_are_not_changed(six: tuple[sp.csr_array, np.ndarray
     kept = start.copy()
     repaired(graph, start, 6)
     np.testing.assert_array_equal(start, kept)
+
+
+def test_founding_leaves_nothing_better_to_found():
+    """Against every choice of a node that leaves its cluster, and of two other clusters that merge."""
+    rng, k = np.random.default_rng(0), 4
+    for _ in range(20):
+        n = int(rng.integers(8, 14))
+        A = np.triu(rng.random((n, n)) * (rng.random((n, n)) < 0.4), 1)
+        A = A + A.T + np.diag(3 * rng.random(n))
+        labels = np.concatenate([np.arange(k), rng.integers(0, k, n - k)]).astype(np.int32)
+
+        def value(partition: np.ndarray, A: np.ndarray = A) -> float:
+            return float(twins.conductances_with_fee(A, partition, k, 0.0).sum())
+
+        found, made = found_clusters(level_of(A), labels, Objective(), k)
+        checks.valid_labels(found, n, k)
+        assert value(found) < value(labels) if made else np.array_equal(found, labels)
+        others = []
+        for x in range(n):
+            i, j = (c for c in range(k) if c != found[x]), range(k)
+            for a, b in ((a, b) for a in i for b in j if a < b and b != found[x]):
+                other = np.where(found == b, a, found)
+                other[x] = b
+                if np.unique(other).size == k:
+                    others.append(value(other))
+        assert min(others) > value(found) - 2e-3 * value(found)
+
+
+def test_founding_keeps_the_bounds(rng: np.random.Generator) -> None:
+    graph, _ = problems.planted_graph(rng, [30, 30, 30, 30], degree=8.0)
+    A = graph.toarray() + np.diag(5 * rng.random(120))
+    sizes, labels = rng.integers(1, 9, 120).astype(np.float64), rng.integers(0, 12, 120).astype(np.int32)
+    within = sums_by(labels, sizes, 12)
+    f = Objective(0.0, 3.0, 1.2 * float(within.max()))
+    found, made = found_clusters(level_of(A, sizes), labels, f, 12)
+    assert made > 0
+    assert f.outside(sums_by(found, sizes, 12)) == 0
+    assert sums_by(found, sizes, 12).min() >= 3
+
+
+def test_small_clusters_are_found_where_bounds_allow_them(rng: np.random.Generator) -> None:
+    """Triangles that hang on a large graph are clusters of little cut; groups of the quotient are larger than they."""
+    graph, _ = problems.planted_graph(rng, [1500, 1500], degree=12.0)
+    triangles = sp.block_diag([np.ones((3, 3)) - np.eye(3)] * 20)
+    hung = sp.coo_array((np.ones(20), (rng.integers(0, 3000, 20), 3 * np.arange(20))), shape=(3000, 60))
+    whole = sp.csr_array(sp.block_array([[graph, hung], [hung.T, triangles]]))
+    model = CoresetSpectralClustering(22, min_cluster_size=3, max_cluster_size=2000, aggregate=True, random_state=0).fit(whole)
+    truth = np.concatenate([np.zeros(1500), np.ones(1500), 2 + np.repeat(np.arange(20), 3)]).astype(np.int32)
+    assert model.normalized_cut_ <= 1.02 * normalized_cut(whole, truth)

@@ -37,6 +37,7 @@ from corecut.objective import Objective
 from corecut.placement import fill_empty, main_part, place_isolated, place_rest, split_by_components
 from corecut.polishing import polish
 from corecut.refinement import CLIMB, bring_into_bounds, climb_weighted, refine_weighted
+from corecut.repair import found_clusters
 from corecut.sampling import sample_seeds
 from corecut.settings import MODERATE, Choices, Settings, resolve
 from corecut.weighted import WeightedGraph, sums_by
@@ -334,6 +335,12 @@ def _refine(level: WeightedGraph, labels: LabelArray, objective: Objective, choi
     k = choices.n_clusters
     labels = bring_into_bounds(level, labels, objective, k)
     labels = refine_weighted(level, labels, objective, k, max_passes=20, tolerance=_TOLERANCE, engine=engine).labels
+    # Where it was asked for clusters as small as they like, or as bounds allow, groups may make clusters as well.
+    plain = objective.fee == 0 and (objective.bounded or choices.asked.balance == 0)
+    if plain and not choices.tight and level.graph.diagonal is not None:
+        labels, founded = found_clusters(level, labels, objective, k, n_jobs=choices.asked.n_jobs)
+        if founded:
+            labels = refine_weighted(level, labels, objective, k, max_passes=20, tolerance=_TOLERANCE, engine=engine).labels
     if level.graph.n_entries <= CLIMB:
         labels, _ = climb_weighted(level, labels, objective, k)
     return labels

@@ -45,6 +45,8 @@ _CHANGED = 0.02
 _ALL_PAIRS, _PAIRS = 512, 1 << 20
 # On graphs of up to this many entries chains of moves are looked for after every round, on larger ones at the end.
 _CHEAP = 100_000
+# Rounds in which single groups become clusters, one of each cluster at a time.
+_FOUNDING = 20
 # A round that lowers F by less than this share is the last one.
 _SETTLED = 1e-3
 
@@ -136,6 +138,37 @@ def repair_partition(
     return Repair(labels, before, value, changes, rounds)
 
 
+def found_clusters(
+    level: WeightedGraph, labels: LabelArray, objective: Objective, n_clusters: int, *, n_jobs: int | None = None
+) -> tuple[LabelArray, int]:
+    """Let single nodes of a quotient, groups that is, be clusters where they are better ones than two others are apart.
+
+    Groups of a finer level may be well separated and yet too small to be seen on the quotient that draws are made on. Returns
+    labels and how many clusters are new.
+    """
+    graph, founded = level.graph, 0
+    loops = np.zeros(level.n_nodes) if graph.diagonal is None else graph.diagonal
+    for _ in range(_FOUNDING):
+        state = _State(level, labels, objective, n_clusters, n_jobs)
+        own: FloatArray = _core.cluster_margins(graph.matrix, labels, n_clusters, thread_count(n_jobs))[0]
+        volume, size = state.volume[labels] - graph.degrees, state.size[labels] - level.sizes
+        left = state.association[labels] - 2 * own - loops
+        gains = objective.kept(loops, graph.degrees) + objective.kept(left, volume) - state.kept[labels]
+        allowed = (graph.degrees > 0) & (volume > 0) & (np.minimum(level.sizes, size) >= objective.min_size)
+        gains = np.where(allowed & (level.sizes <= objective.max_size), gains, -np.inf)
+        by_gain = np.argsort(-gains, kind="stable")
+        best = by_gain[np.unique(labels[by_gain], return_index=True)[1]]  # of every cluster that has nodes
+        of_cluster = np.full(n_clusters, -np.inf)
+        of_cluster[labels[best]] = gains[best]
+        chosen = np.zeros(level.n_nodes, bool)
+        chosen[best[np.isfinite(gains[best])]] = True
+        found, made = _pair_up(state, of_cluster, chosen, _LEAST_GAIN * (1.0 - float(state.kept.mean())))
+        if not made:
+            break
+        labels, founded = found.astype(np.int32), founded + made
+    return labels, founded
+
+
 def split_costs(
     level: WeightedGraph, labels: LabelArray, wanted: BoolArray, n_clusters: int, *, n_jobs: int | None = None
 ) -> tuple[FloatArray, float]:
@@ -219,6 +252,11 @@ def _pairs(state: _State, least: float, generator: np.random.Generator, memory: 
     f = state.objective
     # The larger part of a cluster above the bounds may be above them still, and is split again.
     gains, first_part = memory.splits(state, Objective(f.fee, f.min_size) if state.above.any() else f, generator)
+    return _pair_up(state, gains, first_part, least)
+
+
+def _pair_up(state: _State, gains: FloatArray, first_part: BoolArray, least: float) -> tuple[LabelArray, int]:
+    """Make those of the splits that pay for the cheapest merge of two other clusters; return labels and number of pairs."""
     dearest = np.inf if state.above.any() else float(gains.max()) - least
     losses, first, second = _merges(state, dearest)
     into, other = np.arange(state.n_clusters, dtype=np.int32), np.arange(state.n_clusters, dtype=np.int32)
