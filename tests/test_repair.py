@@ -496,10 +496,11 @@ def test_founding_keeps_the_bounds(rng: np.random.Generator) -> None:
 
 def test_small_clusters_are_found_where_bounds_allow_them(rng: np.random.Generator) -> None:
     """Triangles that hang on a large graph are clusters of little cut; groups of the quotient are larger than they."""
-    graph, _ = problems.planted_graph(rng, [1500, 1500], degree=12.0)
-    triangles = sp.block_diag([np.ones((3, 3)) - np.eye(3)] * 20)
-    hung = sp.coo_array((np.ones(20), (rng.integers(0, 3000, 20), 3 * np.arange(20))), shape=(3000, 60))
+    n, count = 15_000, 60
+    graph, _ = problems.planted_graph(rng, [n // 2, n // 2], degree=8.0)
+    triangles = sp.block_diag([np.ones((3, 3)) - np.eye(3)] * count)
+    hung = sp.coo_array((np.ones(count), (rng.integers(0, n, count), 3 * np.arange(count))), shape=(n, 3 * count))
     whole = sp.csr_array(sp.block_array([[graph, hung], [hung.T, triangles]]))
-    model = CoresetSpectralClustering(22, min_cluster_size=3, max_cluster_size=2000, aggregate=True, random_state=0).fit(whole)
-    truth = np.concatenate([np.zeros(1500), np.ones(1500), 2 + np.repeat(np.arange(20), 3)]).astype(np.int32)
+    model = CoresetSpectralClustering(count + 2, min_cluster_size=3, max_cluster_size=n, random_state=0).fit(whole)
+    truth = np.concatenate([np.repeat([0, 1], n // 2), 2 + np.repeat(np.arange(count), 3)]).astype(np.int32)
     assert model.normalized_cut_ <= 1.02 * normalized_cut(whole, truth)
