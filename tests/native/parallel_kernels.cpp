@@ -99,6 +99,12 @@ Results run_all(const Planted& planted, int threads) {
 
     timed("scan", [&] { return bits_of(scan(context, single).degrees); });
     timed("find_asymmetry", [&] { return uint64_t{find_asymmetry(context, single, -1, 0).found}; });
+    timed("components", [&] { return bits_of(components(context, unit)); });
+    timed("scale_entries", [&] {
+        std::vector<float> scaled(unit.nnz);
+        scale_entries(context, single, degrees, scaled.data());
+        return bits_of(scaled);
+    });
     timed("thinned", [&] { return bits_of(thinned(context, unit, degrees, 4.0, 7).data); });
     timed("induced", [&] {
         std::vector<int64_t> rows;
