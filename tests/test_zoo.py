@@ -284,6 +284,28 @@ def test_one_large_blob_and_ten_small_ones(seed: int) -> None:
     assert adjusted_rand_score(truth, fitted(neighbours(X, 15), 11, seed)) > 0.95
 
 
+def cell_types(n: int, seed: int) -> tuple[sp.csr_array, np.ndarray]:
+    """Return the weighted neighbour graph of simulated cells: ten types, of 27 % of the cells to 2 %, some of them kin."""
+    rng = np.random.default_rng(seed)
+    shares = 0.75 ** np.arange(10)
+    truth = np.repeat(np.arange(10), np.ceil(n * shares / shares.sum()).astype(int))[:n]
+    centers = rng.normal(0, 1.6, (4, 40))[np.arange(10) % 4] + rng.normal(0, 0.75, (10, 40))
+    points = centers[truth] + rng.normal(size=(n, 40)) * rng.uniform(0.8, 1.3, 10)[truth, None]
+    distances = kneighbors_graph(points, 15, mode="distance")
+    width = np.asarray(distances.sum(axis=1)).ravel() / 15
+    distances.data = np.exp(-((distances.data / np.repeat(width, 15)) ** 2))
+    return sp.csr_array(0.5 * (distances + distances.T)), truth
+
+
+@pytest.mark.parametrize(("n", "seed"), [(400, 1), (1000, 1), (1000, 4)])
+def test_unequal_clusters_of_a_noisy_neighbour_graph_are_left_unequal(n: int, seed: int) -> None:
+    # Splits of the largest type cost two to three times what separates types: it is no giant that falls into parts.
+    graph, truth = cell_types(n, seed)
+    labels = fitted(graph, 10, seed)
+    assert adjusted_rand_score(truth, labels) > 0.8
+    assert normalized_cut(graph, labels) < 1.02 * normalized_cut(graph, truth)
+
+
 # --- 9: small and degenerate graphs --------------------------------------------------------------------------------------
 
 

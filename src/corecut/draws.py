@@ -41,9 +41,10 @@ from corecut.weighted import WeightedGraph, sums_by
 # β where the plain cut gives crumbs and giants: the first that does not. A noisy graph has this one.
 BALANCES, _NOISY = (0.005, 0.05, 0.1), 0.05
 # What the clusters of the plain cut must be like: see _acceptable.
-_LEAST_MEDIAN, _GIANT_SHARE, _GIANT_FACTOR, _DIVISIBLE = 0.3, 0.2, 2.5, 2.75
-# Up to this mean conductance a graph counts as clean and does without a fee; above it, where the fee would double the cut.
-_CLEAN, _SPOILT = 0.15, 0.5
+_LEAST_MEDIAN, _GIANT_SHARE, _GIANT_FACTOR, _DIVISIBLE = 0.3, 0.2, 2.5, 1.5
+# Up to this mean conductance a graph counts as clean; above it no cluster may be so far from the mean, unless the fee would
+# double the cut. With this share of what clusters drawn by lot have, there is nothing to find but clusters of like size.
+_CLEAN, _SPOILT, _LEAST, _GREATEST, _LOT = 0.15, 0.5, 0.05, 4.0, 0.9
 # Regularisation of the eigenvectors along which parts are halved, draw by draw.
 _HALVING = (2.0, 0.5, 1.0, 4.0)
 # Draws of the quotient of common groups (one more under tight bounds), and how often what comes of them is combined again.
@@ -93,8 +94,8 @@ class Draw:
 def draw_partitions(run: Run, level: WeightedGraph, *, n_isolated: int = 0) -> tuple[Draw, list[Draw], float]:
     """Return the best partition, all draws, and the β they were judged by.
 
-    Where β is for the graph to decide, it is the least under which clusters are clusters. A noisy graph gets a fee in any case,
-    which hardly moves its optimum and steadies the way to it, unless that would spoil a clean cut.
+    Where β is for the graph to decide, it is the least under which clusters are clusters. On a noisy graph a single crumb is
+    enough for a fee, which hardly moves its optimum and steadies the way to it, unless that would spoil a clean cut.
     """
     choices, k = run.choices, run.k
     embeddings = [embed(run, level, regularization=tau) for tau in _regularizations(choices)]
@@ -131,17 +132,20 @@ def draw_partitions(run: Run, level: WeightedGraph, *, n_isolated: int = 0) -> t
         if candidates and not _acceptable(run, level, draws[0].labels):
             candidates = [beta for beta in candidates if beta >= _NOISY or not noisy]
             continue
-        if candidates and noisy:
+        if candidates and noisy and _uneven(run, level, draws[0]):
             with_fee = draw(0, objective_for(_NOISY))
             cut = refine_weighted(level, with_fee.labels, objective, k, max_passes=0, n_jobs=run.n_jobs).objective
-            if draws[0].objective > _SPOILT * cut:
+            noisy = draws[0].objective > _SPOILT * cut
+            if noisy:
                 balance, objective, draws = _NOISY, objective_for(_NOISY), [with_fee]
                 candidates, quick = [beta for beta in candidates if beta > _NOISY], False
         if quick:
             draws = [finish(run, level, draws[0].labels, objective, embedding=draws[0].embedding)]
         best = _best_of_several(run, level, objective, draws, draw)
-        if not candidates or _acceptable(run, level, best.labels):
+        crumbs = noisy and balance == 0 and _uneven(run, level, best)
+        if not candidates or (_acceptable(run, level, best.labels) and not crumbs):
             return best, draws, balance
+        candidates = [beta for beta in candidates if beta >= _NOISY or not noisy]
 
 
 def _best_of_several(
@@ -174,7 +178,7 @@ def _acceptable(run: Run, level: WeightedGraph, labels: LabelArray) -> bool:
     """Say whether clusters are clusters: not crumbs beside a giant that falls into parts itself.
 
     Crumbs: the median cluster has less than 0.3 of the mean's nodes. A giant has more than a fifth of the nodes and 2.5 times
-    the mean; it falls into parts where a split of it cuts no more than 2.75 times what usually separates clusters here.
+    the mean; it falls into parts where a split of it cuts no more than 1.5 times what usually separates clusters here.
     """
     sizes = sums_by(labels, level.sizes, run.k)
     if np.median(sizes) < _LEAST_MEDIAN * sizes.mean():
@@ -184,6 +188,16 @@ def _acceptable(run: Run, level: WeightedGraph, labels: LabelArray) -> bool:
         return True
     cuts, conductance = split_costs(level, labels, giant, run.k, n_jobs=run.n_jobs)
     return bool(np.all(cuts > _DIVISIBLE * conductance))
+
+
+def _uneven(run: Run, level: WeightedGraph, plain: Draw) -> bool:
+    """Say whether a cluster has less than a twentieth of the mean's nodes, or more than four times as many.
+
+    Also where the cut is that of clusters drawn by lot: of a complete graph every partition has the same.
+    """
+    sizes = sums_by(plain.labels, level.sizes, run.k)
+    by_lot = plain.objective > _LOT * (run.k - 1)
+    return bool(by_lot or sizes.min() < _LEAST * sizes.mean() or sizes.max() > _GREATEST * sizes.mean())
 
 
 def _agree(draws: list[Draw]) -> bool:
