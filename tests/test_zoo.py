@@ -210,6 +210,27 @@ def test_a_graph_of_k_components_is_split_into_them(sizes: tuple[int, ...]) -> N
         assert model.normalized_cut_ == 0.0
 
 
+@pytest.mark.parametrize(("large", "pairs", "k"), [((1500,), 250, 4), ((900, 600), 300, 8)])
+def test_what_does_not_come_apart_is_not_cut_where_other_components_make_clusters(
+    large: tuple[int, ...], pairs: int, k: int
+) -> None:
+    parts = [nx.to_scipy_sparse_array(nx.random_regular_graph(7, n, seed=n)) for n in large]
+    graph = sp.csr_array(sp.block_diag([*parts, *[path(2)] * pairs]), dtype=float)
+    for seed in range(2):
+        assert normalized_cut(graph, fitted(graph, k, seed)) == 0.0
+
+
+def test_a_clique_is_not_cut_where_there_are_crumbs_beside_it() -> None:
+    graph = sp.csr_array(sp.block_diag([np.ones((n, n)) - np.eye(n) for n in (400, 12, 12, 5)]))
+    assert normalized_cut(graph, fitted(graph, 3)) == 0.0
+
+
+def test_communities_are_told_apart_though_crumbs_beside_them_would_cut_nothing() -> None:
+    main, truth = make_sbm(150, 4, 0.2, 0.06, random_state=0)  # half of all edges are between them
+    graph = sp.csr_array(sp.block_diag([main, *[path(2)] * 60]))
+    assert adjusted_rand_score(truth, fitted(graph, 4)[: truth.size]) > 0.95
+
+
 def test_two_long_paths_are_told_apart() -> None:
     with pytest.warns(UserWarning, match="falls into 2 parts"):
         model = CoresetSpectralClustering(2, random_state=0).fit(sp.block_diag([path(1000), path(1000)], format="csr"))
