@@ -57,6 +57,7 @@ class Stages:
         self._verbose = bool(verbose)
         self._description = description
         self._running: list[str] = []
+        self._sharing: float | None = None  # since when pieces of work run at the same time
         self._group: str | None = None
         self._since = 0.0
         self._told = perf_counter()
@@ -144,6 +145,24 @@ class Stages:
             self._count += 1
             self._tell(name, self.timings[name] - before)
 
+    @contextmanager
+    def shared(self, count: int) -> Iterator[list[Stages]]:
+        """Give silent clocks for pieces of work that run at the same time; what the block takes is shared out as they say."""
+        clocks = [Stages() for _ in range(count)]
+        self._tick()
+        self._sharing = begin = self._since
+        try:
+            yield clocks
+        finally:
+            now, self._sharing = perf_counter(), None
+            names = dict.fromkeys(name for clock in clocks for name in clock.timings)
+            spent = {name: sum(clock.timings.get(name, 0.0) for clock in clocks) for name in names}
+            whole = sum(spent.values())
+            for name, seconds in spent.items():
+                self.timings[name] = self.timings.get(name, 0.0) + (now - begin) * (seconds / whole if whole else 0.0)
+            if whole:
+                self._since = now
+
     def say(self, text: str) -> None:
         """Tell the user one sentence, above the bar where there is one; nothing unless verbose."""
         if self._bar is not None:
@@ -176,6 +195,9 @@ class Stages:
         for name, seconds in expected.items():
             passed = spent.get(name, 0.0)
             left += max(self._speed * seconds - passed, _OVERDUE * passed if name in running else 0.0)
+        if self._sharing is not None:
+            passed = perf_counter() - self._sharing
+            return done + passed, max(left - passed, _OVERDUE * passed)
         return done, left
 
     @property

@@ -12,20 +12,24 @@ refinement on the graph, give a partition that is often better than any draw.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from corecut._progress import Stages
 from corecut._typing import FloatArray, LabelArray
+from corecut._validation import thread_count
 from corecut.bisection import bisect_graph
 from corecut.objective import Objective
 from corecut.placement import fill_empty
 from corecut.refinement import refine_weighted
 from corecut.repair import repair_partition, split_costs
 from corecut.settings import Choices
+from corecut.side_by_side import side_by_side
 from corecut.spectral import (
     EigenSolver,
     choose_solver,
@@ -37,6 +41,8 @@ from corecut.spectral import (
 )
 from corecut.spectral.problem import SpectralProblem
 from corecut.weighted import WeightedGraph, sums_by
+
+T = TypeVar("T")
 
 # β where the plain cut gives crumbs and giants: the first that does not. A noisy graph has this one.
 BALANCES, _NOISY = (0.005, 0.05, 0.1), 0.05
@@ -64,16 +70,24 @@ class Run:
     choices: Choices
     generator: np.random.Generator
     stage: Stages
+    n_jobs: int | None
 
     @property
     def k(self) -> int:
         """Number of clusters."""
         return self.choices.n_clusters
 
-    @property
-    def n_jobs(self) -> int | None:
-        """Number of threads."""
-        return self.choices.asked.n_jobs
+    def seeded(self, *key: int) -> Run:
+        """Return the same with random numbers that depend on the key only."""
+        return replace(self, generator=np.random.default_rng(key))
+
+    def side_by_side(self, pieces: Sequence[Callable[[Run], T]]) -> list[T]:
+        """Return what pieces of this clustering find; each seeds its random numbers itself."""
+
+        def piece(find: Callable[[Run], T]) -> Callable[[int, Stages], T]:
+            return lambda threads, clock: find(replace(self, n_jobs=threads, stage=clock))
+
+        return side_by_side([piece(find) for find in pieces], n_jobs=self.n_jobs, stage=self.stage)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,39 +115,45 @@ def draw_partitions(run: Run, level: WeightedGraph, *, n_isolated: int = 0) -> t
     embeddings = [embed(run, level, regularization=tau) for tau in _regularizations(choices)]
     starts: dict[int, LabelArray] = {}  # the same for every β
     extra = embeddings[0][0].shape[1] - k if k == 2 and choices.asked.n_components is None else 0
+    seed, trials = int(run.generator.integers(2**63)), 0
 
-    def draw(at: int, f: Objective, *, rounds: int = _ROUNDS) -> Draw:
+    def start(own: Run, at: int, f: Objective) -> LabelArray:
         rows, weights = embeddings[at % len(embeddings)]
+        if extra and 0 < at <= extra:
+            rows, weights = embeddings[-1]  # the plain ones
+            found = sweep(level, rows[:, at] / np.sqrt(weights), f)
+        else:
+            found = round_rows(own.seeded(seed, at), rows[:, : rows.shape[1] - extra], weights)
+        return fill_empty(found, k, level.graph.degrees)[0]
+
+    def draw(own: Run, at: int, f: Objective, *, rounds: int = _ROUNDS) -> Draw:
+        seeded = own.seeded(seed, at, trials)
         if choices.halves(at):
             share = _HALVING[at % len(_HALVING)]
             bounds = f if f.bounded else f.bounded_by(0.5, 1.5, float(level.sizes.sum()) / k)
-            found = bisect_graph(level, bounds, k, regularization=share, generator=run.generator, n_jobs=run.n_jobs)
-            return finish(run, level, found, f, embedding=rows, max_rounds=rounds)
-        if at not in starts:
-            if extra and 0 < at <= extra:
-                rows, weights = embeddings[-1]  # the plain ones
-                found = sweep(level, rows[:, at] / np.sqrt(weights), f)
-            else:
-                found = round_rows(run, rows[:, : rows.shape[1] - extra], weights)
-            starts[at] = fill_empty(found, k, level.graph.degrees)[0]
-        return finish(run, level, starts[at], f, embedding=rows, max_rounds=rounds)
+            found = bisect_graph(level, bounds, k, regularization=share, generator=seeded.generator, n_jobs=own.n_jobs)
+        else:
+            if at not in starts:
+                starts[at] = start(own, at, f)
+            found = starts[at]
+        return finish(seeded, level, found, f, embedding=embeddings[at % len(embeddings)][0], max_rounds=rounds)
 
     def objective_for(beta: float) -> Objective:
         return choices.objective(level.graph.degrees, balance=beta, n_isolated=n_isolated)
 
     candidates = [0.0, *BALANCES] if choices.adaptive else [choices.balance]
     while True:
-        balance = candidates.pop(0)
+        balance, trials = candidates.pop(0), trials + 1
         objective = objective_for(balance)
         # Of a large graph a quick look decides whether this β will do.
         quick = bool(candidates) and choices.n_init == 1
-        draws = [draw(0, objective, rounds=_QUICK_ROUNDS if quick else _ROUNDS)]
+        draws = [draw(run, 0, objective, rounds=_QUICK_ROUNDS if quick else _ROUNDS)]
         noisy = balance == 0 and draws[0].objective > _CLEAN * k
         if candidates and not _acceptable(run, level, draws[0].labels):
             candidates = [beta for beta in candidates if beta >= _NOISY or not noisy]
             continue
         if candidates and noisy and _uneven(run, level, draws[0]):
-            with_fee = draw(0, objective_for(_NOISY))
+            with_fee = draw(run, 0, objective_for(_NOISY))
             cut = refine_weighted(level, with_fee.labels, objective, k, max_passes=0, n_jobs=run.n_jobs).objective
             noisy = draws[0].objective > _SPOILT * cut
             if noisy:
@@ -141,7 +161,7 @@ def draw_partitions(run: Run, level: WeightedGraph, *, n_isolated: int = 0) -> t
                 candidates, quick = [beta for beta in candidates if beta > _NOISY], False
         if quick:
             draws = [finish(run, level, draws[0].labels, objective, embedding=draws[0].embedding)]
-        best = _best_of_several(run, level, objective, draws, draw)
+        best = _best_of_several(run, level, objective, draws, partial(_under, draw, objective))
         crumbs = noisy and balance == 0 and _uneven(run, level, best)
         if not candidates or (_acceptable(run, level, best.labels) and not crumbs):
             return best, draws, balance
@@ -149,15 +169,18 @@ def draw_partitions(run: Run, level: WeightedGraph, *, n_isolated: int = 0) -> t
 
 
 def _best_of_several(
-    run: Run, level: WeightedGraph, objective: Objective, draws: list[Draw], draw: Callable[[int, Objective], Draw]
+    run: Run, level: WeightedGraph, objective: Objective, draws: list[Draw], draw: Callable[[Run, int], Draw]
 ) -> Draw:
     """Make further draws, which join the list, and combine them; return the best partition."""
-    asked = run.choices.asked
-    least = 1 + _SWEPT if run.k == 2 else 3  # every vector has its turn
-    while len(draws) < run.choices.n_init:
-        if asked.n_init == "auto" and len(draws) >= least and _settled(draws):
-            break
-        draws.append(draw(len(draws), objective))
+    asked, wanted = run.choices.asked, run.choices.n_init
+    least = min(1 + _SWEPT if run.k == 2 else 3, wanted) if asked.n_init == "auto" else wanted  # every vector has its turn
+    while len(draws) < wanted and not (len(draws) >= least and _settled(draws)):
+        # As many at once as are needed in any case, or as there are threads for. Which ones count does not depend on it.
+        count = min(max(least - len(draws), thread_count(run.n_jobs)), wanted - len(draws))
+        made = run.side_by_side([partial(_numbered, draw, len(draws) + i) for i in range(count)])
+        for one in made:
+            if not (len(draws) >= least and _settled(draws)):
+                draws.append(one)
     best = min(draws, key=lambda one: one.rank)
     # Under tight bounds groups of nodes are not combined, but nodes, which can meet them (:mod:`corecut.polishing`).
     later = run.choices.tight and level.n_nodes < run.choices.n_nodes // 2
@@ -172,6 +195,14 @@ def _best_of_several(
             break
         best = found
     return best
+
+
+def _under(draw: Callable[[Run, int, Objective], Draw], objective: Objective, own: Run, at: int) -> Draw:
+    return draw(own, at, objective)
+
+
+def _numbered(draw: Callable[[Run, int], Draw], at: int, own: Run) -> Draw:
+    return draw(own, at)
 
 
 def _acceptable(run: Run, level: WeightedGraph, labels: LabelArray) -> bool:
@@ -230,15 +261,18 @@ def combine(run: Run, level: WeightedGraph, draws: list[Draw], objective: Object
         return draws
     first = np.unique(groups, return_index=True)[1]
     best = min(draws, key=lambda one: one.rank)
-    starts = [best.labels[first]]
     rows, weights = embed(run, small, regularization=0.0, most=small.n_nodes)
-    for _ in range(_COMBINED_DRAWS - 1 + run.choices.tight):
-        starts.append(fill_empty(round_rows(run, rows, weights), run.k, small.graph.degrees)[0])
-    made = []
-    for start in starts:
-        found = finish(run, small, start, objective, embedding=rows).labels
-        made.append(finish(run, level, found[groups], objective, embedding=best.embedding))
-    return made
+    seed = int(run.generator.integers(2**63))
+
+    def draw(own: Run, at: int) -> Draw:
+        seeded = own.seeded(seed, at)
+        start = best.labels[first]
+        if at > 0:
+            start = fill_empty(round_rows(seeded, rows, weights), run.k, small.graph.degrees)[0]
+        found = finish(seeded, small, start, objective, embedding=rows).labels
+        return finish(seeded, level, found[groups], objective, embedding=best.embedding)
+
+    return run.side_by_side([partial(_numbered, draw, at) for at in range(_COMBINED_DRAWS + run.choices.tight)])
 
 
 def finish(
@@ -306,7 +340,7 @@ def embed(
                 n_clusters=k,
                 eigen_solver=solver_for(choices),
                 random_state=run.generator,
-                n_jobs=asked.n_jobs,
+                n_jobs=run.n_jobs,
             )
             return found.vectors[:, : useful_count(found.values, k) + more], problem.degrees
         rows = spectral_embedding(
@@ -315,7 +349,7 @@ def embed(
             eigen_solver=solver_for(choices, sampled=sampled),
             n_components=asked.n_components if most is None or asked.n_components is None else min(asked.n_components, most),
             random_state=run.generator,
-            n_jobs=asked.n_jobs,
+            n_jobs=run.n_jobs,
         )
     return rows, problem.degrees
 

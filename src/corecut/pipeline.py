@@ -117,7 +117,7 @@ def cluster_graph(
     top = levels[-1] if levels else whole
     choices = choices.on(top.graph, graph)
     stage.expect(expected_seconds(choices, graph, top.graph))
-    run = Run(choices, as_generator(random_state), stage)
+    run = Run(choices, as_generator(random_state), stage, settings.n_jobs)
     draw = _draw_by_coreset if choices.samples(top.graph) else _draw_directly
     with stage.group("draws"):
         best, draws, sample, balance = draw(run, top, n_isolated=_isolated(graph))

@@ -308,7 +308,7 @@ def _select(graph: Graph, low: int, high: int, ask: _Ask) -> Selection:
         with stage("aggregation"):
             levels = aggregate_graph(graph, beyond, sizes=whole.sizes, n_jobs=n_jobs)
     ground = Ground.of(whole, levels, beyond, balance=ask.balance, n_jobs=n_jobs)
-    run = Run(choices, ask.generator, stage)
+    run = Run(choices, ask.generator, stage, n_jobs)
     rows, weights = embed(run, ground.part, regularization=choices.regularization)
     stops = _stops(low, high, beyond)
     starts = []

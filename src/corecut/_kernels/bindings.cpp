@@ -57,6 +57,11 @@ NB_MODULE(_core, m) {
             PyErr_SetNone(PyExc_KeyboardInterrupt);
         }
     });
+    nb::class_<StopFlag>(m, "StopFlag")
+        .def(nb::init<>())
+        .def("set", [](StopFlag& flag) { flag.raised.store(true); });
+    // Let the kernels of this thread stop when the flag, which must live until another one or None is given, is set.
+    m.def("obey", [](const StopFlag* flag) { obeyed = flag; }, nb::arg("flag").none());
     nb::class_<Matrix>(m, "Matrix")
         .def(nb::init<AnyArray, AnyArray, std::optional<AnyArray>>(), nb::arg("indptr"), nb::arg("indices"),
              nb::arg("data").none())

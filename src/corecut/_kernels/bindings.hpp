@@ -82,10 +82,18 @@ void require_length(const Array& array, int64_t length, const char* name) {
                          std::to_string(length));
 }
 
+// Tells the kernels of threads that obey it to stop: signals reach the main thread of Python only.
+struct StopFlag {
+    std::atomic<bool> raised{false};
+};
+inline thread_local const StopFlag* obeyed = nullptr;
+
 // Run kernel(context) on a thread of its own with the GIL released, while this one listens for signals: Python runs signal
 // handlers only on its own threads, and a kernel may work for seconds.
 template <class F>
 void run(int threads, F&& kernel) {
+    const auto stopped = [flag = obeyed]() { return flag != nullptr && flag->raised.load(std::memory_order_relaxed); };
+    if (stopped()) throw Cancelled();
     Context context;
     context.threads = threads;
     std::exception_ptr error;
@@ -93,7 +101,7 @@ void run(int threads, F&& kernel) {
     std::mutex mutex;
     std::condition_variable finished;
 
-    std::thread worker([&]() {
+    Spare::launch([&]() {
         try {
             kernel(context);
         } catch (...) {
@@ -109,6 +117,7 @@ void run(int threads, F&& kernel) {
         std::unique_lock<std::mutex> lock(mutex);
         while (!finished.wait_for(lock, std::chrono::milliseconds(100), [&]() { return done; })) {
             lock.unlock();
+            if (stopped()) context.cancelled.store(true);
             {
                 nb::gil_scoped_acquire acquire;
                 if (!interrupted && PyErr_CheckSignals() != 0) {
@@ -118,8 +127,6 @@ void run(int threads, F&& kernel) {
             }
             lock.lock();
         }
-        lock.unlock();
-        worker.join();
     }
     if (interrupted) throw nb::python_error();
     if (error) std::rethrow_exception(error);

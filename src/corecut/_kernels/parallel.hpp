@@ -13,8 +13,9 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
+
+#include "threads.hpp"
 
 namespace corecut {
 
@@ -29,6 +30,7 @@ struct InputError : std::runtime_error {
 struct Context {
     int threads = 1;
     std::atomic<bool> cancelled{false};
+    Team team;
 
     void check() const {
         if (cancelled.load(std::memory_order_relaxed)) throw Cancelled();
@@ -91,14 +93,8 @@ void parallel_blocks(Context& context, int64_t count, int64_t size, F&& f) {
             }
         }
     };
-    std::vector<std::thread> helpers;
-    try {
-        for (int t = 1; t < threads; ++t) helpers.emplace_back(work);
-    } catch (const std::system_error&) {
-        // No more threads to be had: the ones that started, and this one, do all the work.
-    }
-    work();
-    for (auto& helper : helpers) helper.join();
+    // A region inside another one has the thread that it is in.
+    if (threads == 1 || !context.team.share(threads - 1, work)) work();
     if (error) std::rethrow_exception(error);
 }
 

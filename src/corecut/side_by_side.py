@@ -1,0 +1,48 @@
+"""Side by side: independent pieces of work, such as draws, on threads that each have their share of the cores.
+
+A kernel that is given several threads has to wait for its slowest one again and again; whole draws have not. What a piece
+computes must not depend on what runs beside it: it gets random numbers of its own, and results come in the order of the pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import TypeVar
+
+from corecut import _core
+from corecut._progress import Stages
+from corecut._validation import thread_count
+
+T = TypeVar("T")
+
+
+def side_by_side(pieces: Sequence[Callable[[int, Stages], T]], *, n_jobs: int | None, stage: Stages) -> list[T]:
+    """Return the results of all pieces, each called with its number of threads and with a clock for its stages.
+
+    Where there is one thread, or one piece, they run one after the other on the clock that is given. An error, or Ctrl-C, ends
+    all of them.
+    """
+    threads = thread_count(n_jobs)
+    workers = min(threads, len(pieces))
+    if workers <= 1:
+        return [piece(threads, stage) for piece in pieces]
+    flag = _core.StopFlag()
+
+    def work(piece: Callable[[int, Stages], T], clock: Stages) -> T:
+        _core.obey(flag)
+        try:
+            return piece(threads // workers, clock)
+        finally:
+            _core.obey(None)
+
+    with stage.shared(len(pieces)) as clocks, ThreadPoolExecutor(workers) as pool:
+        # Advice that a piece has to give is heard where it would be without threads.
+        running = [pool.submit(copy_context().run, work, piece, clock) for piece, clock in zip(pieces, clocks, strict=True)]
+        try:
+            return [each.result() for each in running]
+        except BaseException:
+            flag.set()
+            pool.shutdown(cancel_futures=True)
+            raise
