@@ -159,6 +159,16 @@ def test_the_cut_is_the_best_one(name: str) -> None:
         assert normalized_cut(graph, fitted(graph, k, seed)) <= 1.05 * optimum
 
 
+def test_weights_over_many_orders_of_magnitude_on_a_grid() -> None:
+    # Eigenvectors of the nodes tell of light edges; groups of nodes along the heavy ones are what clusters are made of.
+    rng = np.random.default_rng(0)
+    upper = sp.triu(grid(50, 50)).tocsr()
+    upper.data = rng.lognormal(0, 2, upper.nnz)
+    graph = sp.csr_array(upper + upper.T)
+    found = normalized_cut(graph, fitted(graph, 6))
+    assert found <= 1.05 * normalized_cut(graph, fitted(graph, 6, aggregate=True))
+
+
 @pytest.mark.parametrize(("side", "across"), [(40, 2), (60, 4)])
 @pytest.mark.parametrize("diagonals", [False, True])
 def test_the_cut_is_no_worse_than_that_of_squares(side: int, across: int, diagonals: bool) -> None:

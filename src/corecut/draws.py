@@ -1,8 +1,9 @@
 """Draws: partitions of a graph, or quotient, small enough for the spectral step as it is, and the best of several.
 
 A draw embeds the graph, rounds the rows to k clusters and repairs them. Draws must differ to be worth it: in the seeds of
-k-means, and in the regularisation of their eigenvectors, of which every other draw has none (it steadies eigenvectors of noisy
-graphs, and spoils those of thin ones, such as neighbour graphs of curves; the objective decides).
+k-means, in what they begin with (nodes, halves, or small groups of nodes), and in the regularisation of their eigenvectors, of
+which every other draw has none (it steadies eigenvectors of noisy graphs, and spoils those of thin ones, such as neighbour
+graphs of curves; the objective decides).
 
 Draws are then combined. Nodes that agree in all of them make a group, and the quotient of these groups is small: k clusters can
 be put together from pieces of all the draws, each draw itself among them. The spectral step and repair on that quotient, and
@@ -23,7 +24,9 @@ import scipy.sparse as sp
 from corecut._progress import Stages
 from corecut._typing import FloatArray, LabelArray
 from corecut._validation import thread_count
+from corecut.aggregation import gather_levels
 from corecut.bisection import bisect_graph
+from corecut.engines import LocalEngine
 from corecut.objective import Objective
 from corecut.placement import fill_empty
 from corecut.refinement import refine_weighted
@@ -55,6 +58,8 @@ _CLEAN, _SPOILT, _LEAST, _GREATEST, _LOT = 0.15, 0.5, 0.05, 4.0, 0.9
 _HALVING = (2.0, 0.5, 1.0, 4.0)
 # Draws of the quotient of common groups (one more under tight bounds), and how often what comes of them is combined again.
 _COMBINED_DRAWS, _COMBINATIONS, _TIGHT_COMBINATIONS, _PARENTS = 2, 2, 3, 5
+# The draw that begins with groups, where the others begin with nodes.
+_GROUPED = 2
 # Further eigenvectors whose order is tried where there are two clusters.
 _SWEPT = 6
 # Rounds of repair, and of a first look.
@@ -119,6 +124,10 @@ def draw_partitions(run: Run, level: WeightedGraph, *, n_isolated: int = 0) -> t
 
     def start(own: Run, at: int, f: Objective) -> LabelArray:
         rows, weights = embeddings[at % len(embeddings)]
+        if at == _GROUPED and not choices.aggregate and k > 2:
+            found = _by_groups(own.seeded(seed, at), level, f)
+            if found is not None:
+                return found
         if extra and 0 < at <= extra:
             rows, weights = embeddings[-1]  # the plain ones
             found = sweep(level, rows[:, at] / np.sqrt(weights), f)
@@ -166,6 +175,29 @@ def draw_partitions(run: Run, level: WeightedGraph, *, n_isolated: int = 0) -> t
         if not candidates or (_acceptable(run, level, best.labels) and not crumbs):
             return best, draws, balance
         candidates = [beta for beta in candidates if beta >= _NOISY or not noisy]
+
+
+def _by_groups(run: Run, level: WeightedGraph, objective: Objective) -> LabelArray | None:
+    """Return a partition of the quotient of small, tight groups; None where there are too few nodes for it."""
+    per_cluster = run.choices.groups_per_cluster
+    few = max(int(2 * per_cluster * run.k), level.n_nodes // 4)
+    levels = gather_levels(
+        level,
+        run.k,
+        groups_per_cluster=per_cluster,
+        n_groups=few,
+        equal_sizes=run.choices.tight,
+        engine=LocalEngine(run.n_jobs),
+    )
+    if not levels:
+        return None
+    top = levels[-1]
+    rows, weights = embed(run, top, regularization=0.0, most=top.n_nodes)
+    labels = fill_empty(round_rows(run, rows, weights), run.k, top.graph.degrees)[0]
+    labels = finish(run, top, labels, objective, embedding=rows).labels
+    for quotient in reversed(levels):
+        labels = labels[quotient.groups]
+    return labels
 
 
 def _best_of_several(
