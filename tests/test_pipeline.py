@@ -202,7 +202,7 @@ def test_labels_follow_from_the_coreset_by_definition(candidates: Any, regulariz
         refine=False,  # or a second sample would have its say
     )
     checked = Graph.from_matrix(graph)
-    run = Run(resolve(settings, checked), as_generator(0), Stages())
+    run = Run(resolve(settings, checked), as_generator(0), Stages(), settings.n_jobs)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "[0-9,]+ squared distances were negative")
         labels, sample = partition_by_coreset(run, WeightedGraph(checked, sizes))
@@ -237,7 +237,7 @@ def test_a_coreset_stands_for_all_nodes(monkeypatch: pytest.MonkeyPatch) -> None
     checked = Graph.from_matrix(graph)
     choices = resolve(Settings(2, coreset_size=500, aggregate=False), checked)
     for seed in range(4):
-        partition_by_coreset(Run(choices, as_generator(seed), Stages()), WeightedGraph(checked, sizes))
+        partition_by_coreset(Run(choices, as_generator(seed), Stages(), None), WeightedGraph(checked, sizes))
     assert np.mean([found.sum() for found in seen]) == pytest.approx(sizes.sum(), rel=0.05)
 
 

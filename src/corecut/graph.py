@@ -159,15 +159,14 @@ class Graph:
         data = np.ones(self.n_entries) if self.weights is None else self.weights
         return sp.csr_array((data, self.indices, self.indptr), shape=(self.n_nodes, self.n_nodes))
 
-    def components(self) -> tuple[int, IntArray]:
+    def components(self, n_jobs: int | None = None) -> tuple[int, IntArray]:
         """Return the number of connected components and every node's component, numbered by lowest node."""
-        return self._components
-
-    @cached_property
-    def _components(self) -> tuple[int, IntArray]:
-        labels = _core.components(self.matrix)
-        labels.flags.writeable = False  # all who ask share it
-        return (int(labels.max()) + 1 if labels.size else 0), labels
+        if "_components" not in self.__dict__:
+            labels = _core.components(self.matrix, thread_count(n_jobs))
+            labels.flags.writeable = False  # all who ask share it
+            self.__dict__["_components"] = (int(labels.max()) + 1 if labels.size else 0), labels
+        found: tuple[int, IntArray] = self.__dict__["_components"]
+        return found
 
     def subgraph(self, nodes: IntArray, n_jobs: int | None = None) -> sp.csr_array:
         """Return the principal submatrix A(nodes, nodes); `nodes` must increase."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -35,18 +36,17 @@ from corecut.labelling import label_nodes
 from corecut.objective import Objective
 from corecut.placement import TINY, fill_empty, main_part, place_isolated, place_rest, split_by_components
 from corecut.polishing import polish
-from corecut.refinement import bring_into_bounds, climb_weighted, refine_weighted
+from corecut.refinement import CLIMB, bring_into_bounds, climb_weighted, refine_weighted
 from corecut.sampling import sample_seeds
 from corecut.settings import MODERATE, Choices, Settings, resolve
 from corecut.weighted import WeightedGraph, sums_by
 
 # Refinement ends when a sweep lowers the objective by less than this share.
 _TOLERANCE = 1e-4
-# Chains of moves are looked for on levels of up to this many entries.
-_CLIMB = 2_000_000
-# A graph does not come apart where the best clusters have this mean conductance and less than this share of the volume is
-# in the same cluster in most draws (at most 0.65 on random graphs, 0.8 and more on noisy communities). It is not cut where its
-# components alone make clusters that are not tiny; with this share of the conductance of clusters drawn by lot, not even then.
+# A graph does not come apart where the best clusters have this mean conductance and no more than this share of the volume is
+# in the same cluster in a draw as in the best one (at most 0.65 on random graphs, 0.8 and more on noisy communities). It is not cut
+# where its components alone make clusters that are not tiny; nor, with this share of the conductance of clusters drawn by lot,
+# where they are.
 _COHERENT, _DOUBTFUL, _LOT = 0.25, 0.7, 0.97
 
 
@@ -128,7 +128,7 @@ def cluster_graph(
     with stage("refinement"):
         labels = refine_down(whole, levels, best, choices, balance, engine=engine)
         if choices.turns(graph):
-            labels = _polish(run, whole, levels, labels, draws, balance=balance, engine=engine)
+            labels = _polish(run, whole, levels, labels, draws, balance=balance)
         labels = place_isolated(graph, labels, choices.n_clusters, choices.objective(graph.degrees))
         # Bounds may need clusters of isolated nodes alone; otherwise these count as empty.
         counting = np.ones(graph.n_nodes) if choices.bounded else graph.degrees
@@ -184,12 +184,15 @@ def _polish(
     draws: list[LabelArray],
     *,
     balance: float,
-    engine: Engine,
 ) -> LabelArray:
     """Combine the refined partition with what becomes of the best draws."""
     choices, graph = run.choices, whole.graph
     some = draws[: choices.polished(graph)]
-    others = [refine_down(whole, levels, one, choices, balance, engine=engine) for one in some]
+
+    def down(one: LabelArray, own: Run) -> LabelArray:
+        return refine_down(whole, levels, one, choices, balance, engine=LocalEngine(own.n_jobs))
+
+    others = run.side_by_side([partial(down, one) for one in some])
     objective = choices.objective(graph.degrees, balance=balance, n_isolated=_isolated(graph))
     return polish(
         whole,
@@ -197,8 +200,9 @@ def _polish(
         objective,
         run.k,
         turns=choices.turns(graph),
-        generator=run.generator,
+        seed=int(run.generator.integers(2**63)),
         n_jobs=run.n_jobs,
+        stage=run.stage,
     )
 
 
@@ -361,7 +365,7 @@ def _refine(level: WeightedGraph, labels: LabelArray, objective: Objective, choi
     k = choices.n_clusters
     labels = bring_into_bounds(level, labels, objective, k)
     labels = refine_weighted(level, labels, objective, k, max_passes=20, tolerance=_TOLERANCE, engine=engine).labels
-    if level.graph.n_entries <= _CLIMB:
+    if level.graph.n_entries <= CLIMB:
         labels, _ = climb_weighted(level, labels, objective, k)
     return labels
 

@@ -10,20 +10,26 @@ cannot meet tight bounds on sizes as nodes can. What is best there need not be b
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+from corecut._progress import Stages
 from corecut._typing import LabelArray
 from corecut.objective import Objective
 from corecut.refinement import bring_into_bounds, climb_weighted, refine_weighted
 from corecut.repair import repair_partition
+from corecut.side_by_side import side_by_side
 from corecut.weighted import WeightedGraph, sums_by
 
-# Partitions that a turn begins with.
-_PARENTS = 3
+# Partitions that a turn begins with, and turns that are made at the same time, from the same partitions.
+_PARENTS, _AT_ONCE = 3, 4
 # Turns without success after which no more are made.
 _IDLE = 8
 # A chain of moves is given up after so many without success, and all chains after so many passes over the edges.
 _PATIENCE, _PASSES = 100, 10.0
+
+_Ranked = tuple[tuple[float, float], LabelArray]
 
 
 def polish(
@@ -33,30 +39,44 @@ def polish(
     n_clusters: int,
     *,
     turns: int,
-    generator: np.random.Generator,
+    seed: int,
     n_jobs: int | None = None,
+    stage: Stages | None = None,
 ) -> LabelArray:
     """Return a partition that is at least as good as the best that is given; all nodes must have size 1 or 0."""
-    pool = [_refined(level, labels, objective, n_clusters, generator=generator, n_jobs=n_jobs) for labels in partitions]
-    idle = 0
-    for _ in range(turns if len(pool) > 1 else 0):
-        pool.sort(key=lambda one: one[0])
-        count = min(_PARENTS, len(pool))
-        parents = [0, *(1 + generator.choice(len(pool) - 1, count - 1, replace=False))]
+
+    def at_once(work: Callable[[int, int], _Ranked | None], numbers: range) -> list[_Ranked | None]:
+        pieces = [lambda threads, _, number=number: work(number, threads) for number in numbers]
+        return side_by_side(pieces, n_jobs=n_jobs, stage=stage or Stages())
+
+    def refined(number: int, threads: int) -> _Ranked:
+        generator = np.random.default_rng((seed, number))
+        return _refined(level, partitions[number], objective, n_clusters, generator=generator, n_jobs=threads)
+
+    def turn(number: int, threads: int) -> _Ranked | None:
+        """Make a partition from the best and two others; None where all are the same."""
+        generator = np.random.default_rng((seed, number))
+        parents = [0, *(1 + generator.choice(len(pool) - 1, min(_PARENTS, len(pool)) - 1, replace=False))]
         groups = np.zeros(level.n_nodes, np.int64)
         for at in parents:
             groups = np.unique(groups * n_clusters + pool[at][1], return_inverse=True)[1]
-        if groups.max() < n_clusters:  # all the same
-            idle += 1
-        else:
-            member = np.unique(groups, return_index=True)[1]
-            small = level.contract(groups.astype(np.int32), n_jobs=n_jobs)
-            found = repair_partition(small, pool[0][1][member], objective, n_clusters, random_state=generator, n_jobs=n_jobs)
-            made = _refined(level, found.labels[groups], objective, n_clusters, generator=generator, n_jobs=n_jobs)
-            idle = 0 if made[0] < pool[0][0] else idle + 1
-            pool.append(made)
-        if idle == _IDLE:
-            break
+        if groups.max() < n_clusters:
+            return None
+        member = np.unique(groups, return_index=True)[1]
+        small = level.contract(groups.astype(np.int32), n_jobs=threads)
+        found = repair_partition(small, pool[0][1][member], objective, n_clusters, random_state=generator, n_jobs=threads)
+        return _refined(level, found.labels[groups], objective, n_clusters, generator=generator, n_jobs=threads)
+
+    pool = [one for one in at_once(refined, range(len(partitions))) if one]
+    idle, made = 0, len(partitions)
+    end = made + (turns if len(pool) > 1 else 0)
+    while made < end and idle < _IDLE:
+        pool.sort(key=lambda one: one[0])
+        numbers = range(made, min(made + _AT_ONCE, end))
+        found = [one for one in at_once(turn, numbers) if one]
+        idle = 0 if found and min(one[0] for one in found) < pool[0][0] else idle + len(numbers)
+        pool += found
+        made = numbers.stop
     return min(pool, key=lambda one: one[0])[1]
 
 
@@ -68,7 +88,7 @@ def _refined(
     *,
     generator: np.random.Generator,
     n_jobs: int | None,
-) -> tuple[tuple[float, float], LabelArray]:
+) -> _Ranked:
     """Return a partition after moves of nodes, one by one and in chains, and its rank: how far outside of bounds, and F."""
     labels = bring_into_bounds(level, labels, objective, n_clusters)
     labels = refine_weighted(level, labels, objective, n_clusters, max_passes=20, tolerance=1e-4, n_jobs=n_jobs).labels

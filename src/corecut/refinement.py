@@ -22,6 +22,9 @@ from corecut.node_ids import in_node_order
 from corecut.objective import Objective, typical_volume
 from corecut.weighted import WeightedGraph
 
+# Chains of moves, which one thread follows, are looked for on levels of up to this many entries.
+CLIMB = 2_000_000
+
 
 @dataclass(frozen=True, eq=False)
 class Refinement:

@@ -26,7 +26,7 @@ from corecut._random import as_generator
 from corecut._typing import BoolArray, FloatArray, IntArray, LabelArray, RandomState
 from corecut._validation import thread_count
 from corecut.objective import Objective
-from corecut.refinement import bring_into_bounds, climb_weighted, refine_weighted
+from corecut.refinement import CLIMB, bring_into_bounds, climb_weighted, refine_weighted
 from corecut.weighted import WeightedGraph, sums_by
 
 # Lanczos steps towards the second eigenvector of each cluster on small and on large graphs, and what counts as small.
@@ -131,7 +131,7 @@ def repair_partition(
             continue
         labels, value, changes = candidate, found, changes + made
         idle = idle + 1 if fallen < _SETTLED * value else 0
-    if not small:
+    if not small and level.graph.n_entries <= CLIMB:
         labels, value = refined(labels, climb=True)
     return Repair(labels, before, value, changes, rounds)
 
@@ -259,11 +259,15 @@ def _divisions(state: _State, least: float, generator: np.random.Generator) -> t
     union = np.arange(state.n_clusters, dtype=np.int32)
     used = np.zeros(state.n_clusters, bool)
     pairs = []
-    for at in order:
-        if not (used[i[at]] or used[j[at]]):
-            used[[i[at], j[at]]] = True
-            union[j[at]] = i[at]
-            pairs.append((int(i[at]), int(j[at])))
+    while order.size:
+        # Of clusters that nearly all touch each other most pairs are taken before their turn comes: away with them in between.
+        for at in order[: 4 * state.n_clusters]:
+            if not (used[i[at]] or used[j[at]]):
+                used[[i[at], j[at]]] = True
+                union[j[at]] = i[at]
+                pairs.append((int(i[at]), int(j[at])))
+        order = order[4 * state.n_clusters :]
+        order = order[~(used[i[order]] | used[j[order]])]
     if not pairs:
         return state.labels, 0
     together = _State(state.level, union[state.labels], state.objective, state.n_clusters, state.n_jobs)

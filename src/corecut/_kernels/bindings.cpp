@@ -111,9 +111,11 @@ NB_MODULE(_core, m) {
         return std::make_tuple(to_numpy(std::move(result.indptr)), to_numpy(std::move(result.indices)),
                                to_numpy(std::move(result.data)));
     });
-    m.def("components", [](const Matrix& matrix) {
+    m.def("components", [](const Matrix& matrix, int threads) {
         std::vector<int64_t> result;
-        run(1, [&](Context& context) { matrix.visit([&](const auto& a) { result = components(context, a); }); });
+        run(checked_threads(threads), [&](Context& context) {
+            matrix.visit([&](const auto& a) { result = components(context, a); });
+        });
         return to_numpy(std::move(result));
     });
     bind_sampling(m);

@@ -7,8 +7,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
-#include <chrono>
-#include <condition_variable>
+#include <exception>
 #include <optional>
 #include <utility>
 
@@ -88,44 +87,27 @@ struct StopFlag {
 };
 inline thread_local const StopFlag* obeyed = nullptr;
 
-// Run kernel(context) on a thread of its own with the GIL released, while this one listens for signals: Python runs signal
-// handlers only on its own threads, and a kernel may work for seconds.
+// Run kernel(context) with the GIL released. Python's handlers of signals run on its own threads only, and a kernel may work
+// for seconds: it is asked now and then to let them.
 template <class F>
 void run(int threads, F&& kernel) {
     const auto stopped = [flag = obeyed]() { return flag != nullptr && flag->raised.load(std::memory_order_relaxed); };
     if (stopped()) throw Cancelled();
     Context context;
     context.threads = threads;
+    bool interrupted = false;
+    context.asked_to_stop = [&]() {
+        nb::gil_scoped_acquire acquire;
+        interrupted = interrupted || PyErr_CheckSignals() != 0;
+        return interrupted || stopped();
+    };
     std::exception_ptr error;
-    bool done = false;
-    std::mutex mutex;
-    std::condition_variable finished;
-
-    Spare::launch([&]() {
+    {
+        nb::gil_scoped_release release;
         try {
             kernel(context);
         } catch (...) {
             error = std::current_exception();
-        }
-        std::lock_guard<std::mutex> lock(mutex);
-        done = true;
-        finished.notify_one();
-    });
-    bool interrupted = false;
-    {
-        nb::gil_scoped_release release;
-        std::unique_lock<std::mutex> lock(mutex);
-        while (!finished.wait_for(lock, std::chrono::milliseconds(100), [&]() { return done; })) {
-            lock.unlock();
-            if (stopped()) context.cancelled.store(true);
-            {
-                nb::gil_scoped_acquire acquire;
-                if (!interrupted && PyErr_CheckSignals() != 0) {
-                    interrupted = true;
-                    context.cancelled.store(true);
-                }
-            }
-            lock.lock();
         }
     }
     if (interrupted) throw nb::python_error();

@@ -274,33 +274,42 @@ Subgraph thinned(Context& context, const Csr<Index, Weight>& a, const double* de
     return sub;
 }
 
-// Connected components by union-find; numbered in the order of their lowest node.
+// Connected components by union-find; numbered in the order of their lowest node. Threads link roots at the same time: a root is
+// only ever put under a lower node, so that whoever comes first, the leader of a component is its lowest node in the end.
 template <class Index, class Weight>
 std::vector<int64_t> components(Context& context, const Csr<Index, Weight>& a) {
     std::vector<int64_t> parent(a.n);
     std::iota(parent.begin(), parent.end(), int64_t{0});
-    auto find = [&](int64_t x) {
-        while (parent[x] != x) {
-            parent[x] = parent[parent[x]];
-            x = parent[x];
+    const auto place = [&](int64_t x) { return std::atomic_ref<int64_t>(parent[x]); };
+    const auto find = [&](int64_t x) {
+        while (true) {
+            const int64_t above = place(x).load(std::memory_order_relaxed);
+            if (above == x) return x;
+            const int64_t higher = place(above).load(std::memory_order_relaxed);
+            if (higher == above) return above;
+            place(x).store(higher, std::memory_order_relaxed);  // an ancestor still, whatever others did
+            x = higher;
         }
-        return x;
     };
-    for (int64_t x = 0; x < a.n; ++x) {
-        if ((x & 1023) == 0) context.check();
-        const auto r = a.row(x);
-        int64_t root = find(x);
-        for (int64_t p = r.begin; p < r.end; ++p) {
-            const int64_t y = a.column(p);
-            if (y >= x) break;  // the mirror image was seen from the other side
-            const int64_t other = find(y);
-            if (other == root) continue;
-            // The lower node leads, so that the leader of a component is its lowest node.
-            const int64_t low = std::min(root, other);
-            parent[std::max(root, other)] = low;
-            root = low;
+    parallel_blocks(context, a.n, kRowBlock, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t x = begin; x < end; ++x) {
+            if ((x & 1023) == 0) context.check();
+            const auto r = a.row(x);
+            int64_t root = find(x);
+            for (int64_t p = r.begin; p < r.end; ++p) {
+                const int64_t y = a.column(p);
+                if (y >= x) break;  // the mirror image was seen from the other side
+                for (int64_t other = find(y); other != root; other = find(other)) {
+                    root = find(root);
+                    int64_t high = std::max(root, other);
+                    if (place(high).compare_exchange_strong(high, std::min(root, other), std::memory_order_relaxed)) {
+                        root = std::min(root, other);
+                        break;
+                    }
+                }
+            }
         }
-    }
+    });
     std::vector<int64_t> label(a.n);
     int64_t count = 0;
     for (int64_t x = 0; x < a.n; ++x) {

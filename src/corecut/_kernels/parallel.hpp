@@ -6,13 +6,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <ctime>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "threads.hpp"
@@ -30,11 +33,23 @@ struct InputError : std::runtime_error {
 struct Context {
     int threads = 1;
     std::atomic<bool> cancelled{false};
+    std::function<bool()> asked_to_stop;  // looked at ten times a second, on the thread that made this
     Team team;
 
-    void check() const {
+    void check() {
+        if (asked_to_stop && std::this_thread::get_id() == owner_) {
+            const auto now = std::chrono::steady_clock::now();
+            if (now >= next_look_) {
+                next_look_ = now + std::chrono::milliseconds(100);
+                if (asked_to_stop()) cancelled.store(true);
+            }
+        }
         if (cancelled.load(std::memory_order_relaxed)) throw Cancelled();
     }
+
+   private:
+    std::thread::id owner_ = std::this_thread::get_id();
+    std::chrono::steady_clock::time_point next_look_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
 };
 
 inline constexpr int64_t kRowBlock = 4096;

@@ -30,4 +30,17 @@ void multiply(Context& context, const Csr<Index, Real>& a, int64_t width, const 
     });
 }
 
+// out_p = root_x·a_xy·root_y for every entry p = (x, y): the values of D^-½ A D^-½.
+template <class Index, class Weight, class Real>
+void scale_entries(Context& context, const Csr<Index, Weight>& a, const double* root, Real* out) {
+    parallel_blocks(context, a.n, 256, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t x = begin; x < end; ++x) {
+            const auto r = a.row(x);
+            a.check_columns(r);
+            for (int64_t p = r.begin; p < r.end; ++p)
+                out[p] = static_cast<Real>(a.weight(p) * root[x] * root[static_cast<int64_t>(a.indices[p])]);
+        }
+    });
+}
+
 }  // namespace corecut

@@ -40,9 +40,25 @@ void bind_multiply(nb::module_& m) {
           nb::arg("alpha"), nb::arg("beta"), nb::arg("gamma"), nb::arg("out").noconvert(), nb::arg("threads"));
 }
 
+template <class Real>
+void bind_scale_entries(nb::module_& m) {
+    m.def(
+        "scale_entries",
+        [](const Matrix& matrix, In<double> root, InOut<Real> out, int threads) {
+            require_length(root, matrix.nodes(), "root");
+            require_length(out, matrix.entries(), "out");
+            run(checked_threads(threads), [&](Context& context) {
+                matrix.visit([&](const auto& a) { scale_entries(context, a, root.data(), out.data()); });
+            });
+        },
+        nb::arg("matrix"), nb::arg("root"), nb::arg("out").noconvert(), nb::arg("threads"));
+}
+
 void bind_spectral(nb::module_& m) {
     bind_multiply<float>(m);
     bind_multiply<double>(m);
+    bind_scale_entries<float>(m);
+    bind_scale_entries<double>(m);
     m.attr("SEED_LANES") = kLanes;
     m.def(
         "greedy_seeds",

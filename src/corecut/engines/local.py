@@ -79,7 +79,7 @@ class LocalEngine:
 
     def components(self, graph: Graph) -> tuple[int, IntArray]:
         """Return components; see :class:`Engine`."""
-        return graph.components()
+        return graph.components(self.threads)
 
     def group_nodes(self, graph: Graph, masses: FloatArray, cap: float, *, max_passes: int) -> LabelArray:
         """Return groups; see :class:`Engine`."""

@@ -89,12 +89,12 @@ class KnownVectors:
         return mixed
 
 
-def known_vectors(problem: SpectralProblem) -> KnownVectors:
+def known_vectors(problem: SpectralProblem, threads: int = 1) -> KnownVectors:
     """Find the eigenvectors of the eigenvalue 1 that the components give."""
     if problem.loading is not None:
         exact = bool(problem.balanced.all())
         return KnownVectors(np.full(problem.size, 0 if exact else -1, np.int32), int(exact), problem.degrees)
-    labels = _core.components(problem.matrix)
+    labels = _core.components(problem.matrix, threads)
     exact_ones = np.bincount(labels, ~problem.balanced) == 0
     volumes = np.where(exact_ones, np.bincount(labels, problem.degrees), -1.0)
     rank = np.empty(volumes.size, np.int32)

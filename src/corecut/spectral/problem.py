@@ -18,10 +18,18 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from corecut import _core
-from corecut._typing import BoolArray, FloatArray, LabelArray
+from corecut._typing import AnyArray, BoolArray, FloatArray, LabelArray
 
 Block = NDArray[np.float32]
 AnyBlock = TypeVar("AnyBlock", NDArray[np.float32], NDArray[np.float64])
+
+
+def times_power(values: AnyArray, exponent: int) -> FloatArray:
+    """Return values times a power of two in double precision, which changes no digit."""
+    if abs(exponent) <= 1000:  # a product is many times faster than ldexp
+        return np.multiply(values, math.ldexp(1.0, exponent), dtype=np.float64)
+    scaled: FloatArray = np.ldexp(np.asarray(values, np.float64), exponent)
+    return scaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,26 +63,20 @@ class SpectralProblem:
         largest = float(self.degrees.max())
         if self.degrees.min() > 0 and 1e-6 < largest < 1e12:
             return self
-        # A power of two changes no digit; halves of it, because 2^1000 times 2^1000 is no number.
+        # A power of two changes no digit. The rank-one part is the loading times itself.
         half = -math.frexp(largest)[1] // 2
-        data = np.ldexp(np.ldexp(self.adjacency.data.astype(np.float64), half), half)
+        data = times_power(self.adjacency.data, 2 * half)
         adjacency = sp.csr_array((data, self.adjacency.indices, self.adjacency.indptr), shape=self.adjacency.shape)
-        degrees = np.ldexp(np.ldexp(self.degrees, half), half)
-        loading = None if self.loading is None else np.ldexp(self.loading, half)
+        degrees = times_power(self.degrees, 2 * half)
+        loading = None if self.loading is None else times_power(self.loading, half)
         return SpectralProblem(adjacency, np.where(degrees > 0, degrees, 1.0), loading)
 
     @cached_property
     def normalized(self) -> sp.csr_array:
         """D^-½ A D^-½ without the rank-one part."""
-        a = self.adjacency
-        return sp.csr_array((self._values(), a.indices, a.indptr), shape=a.shape)
-
-    def _values(self) -> FloatArray:
-        root = 1.0 / np.sqrt(self.degrees)
-        a = self.adjacency
-        values: FloatArray = a.data * np.repeat(root, np.diff(a.indptr))
-        values *= root[a.indices]
-        return values
+        a, values = self.adjacency, np.empty(self.adjacency.nnz)
+        _core.scale_entries(self.matrix, 1.0 / np.sqrt(self.degrees), values, 1)
+        return sp.csr_array((values, a.indices, a.indptr), shape=a.shape)
 
     @cached_property
     def direction(self) -> FloatArray | None:
@@ -159,23 +161,25 @@ class SpectralProblem:
             return LinearOperator(matrix.shape, matvec=lambda x: matrix @ x, dtype=np.float64)
         return LinearOperator(matrix.shape, matvec=lambda x: matrix @ x.ravel() + v * (v @ x.ravel()), dtype=np.float64)
 
-    @cached_property
-    def _single(self) -> _core.Matrix:
-        # Not through `normalized`, which would be kept beside it.
-        a = self.adjacency
-        return _core.Matrix(a.indptr, a.indices, self._values().astype(np.float32))
+    def _native(self, dtype: np.dtype[Any], threads: int) -> _core.Matrix:
+        """Return N without its rank-one part in a precision, made once."""
+        if dtype not in self._made:
+            # Not through `normalized`, which would be kept beside it.
+            a, values = self.adjacency, np.empty(self.adjacency.nnz, dtype)
+            _core.scale_entries(self.matrix, 1.0 / np.sqrt(self.degrees), values, threads)
+            self._made[dtype] = _core.Matrix(a.indptr, a.indices, values)
+        return self._made[dtype]
 
     @cached_property
-    def _double(self) -> _core.Matrix:
-        a = self.adjacency
-        return _core.Matrix(a.indptr, a.indices, self._values())
+    def _made(self) -> dict[np.dtype[Any], _core.Matrix]:
+        return {}
 
     def apply(
         self, x: AnyBlock, *, threads: int, alpha: float = 1.0, beta: float = 0.0, z: AnyBlock | None = None, gamma: float = 0.0
     ) -> AnyBlock:
         """Return alpha·N·x + beta·x + gamma·z in the precision of x, natively and in parallel."""
         out = np.empty_like(x)
-        _core.multiply(self._single if x.dtype == np.float32 else self._double, x, z, alpha, beta, gamma, out, threads)
+        _core.multiply(self._native(x.dtype, threads), x, z, alpha, beta, gamma, out, threads)
         if self.direction is not None:
             v = self.direction.astype(x.dtype)
             out += np.outer(v, x.dtype.type(alpha) * (v @ x))

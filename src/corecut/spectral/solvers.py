@@ -60,7 +60,7 @@ def subspace_eigenvectors(
 
     Components give the first vectors exactly; see :mod:`multilevel` for the others.
     """
-    known = known_vectors(problem)
+    known = known_vectors(problem, threads)
     if known.count >= count:
         return _of_components(problem, known, count, n_clusters, generator)
     m, rest = problem.size, count - known.count
@@ -89,7 +89,7 @@ def exact_eigenvectors(
     the subspace method is the safe path.
     """
     m = problem.size
-    known = known_vectors(problem)
+    known = known_vectors(problem, threads)
     if known.count >= count:
         return _of_components(problem, known, count, n_clusters, generator)
     if m <= DENSE_SIZE or count >= m // 3:
