@@ -43,10 +43,9 @@ from corecut.weighted import WeightedGraph, sums_by
 
 # Refinement ends when a sweep lowers the objective by less than this share.
 _TOLERANCE = 1e-4
-# A graph does not come apart where the best clusters have this mean conductance and no more than this share of the volume is
-# in the same cluster in a draw as in the best one (at most 0.65 on random graphs, 0.8 and more on noisy communities). It is not cut
-# where its components alone make clusters that are not tiny; nor, with this share of the conductance of clusters drawn by lot,
-# where they are.
+# A graph does not come apart where the best clusters have this mean conductance, and draws agree with them on no more than this
+# share of the volume (at most 0.65 on random graphs, 0.8 and more on noisy communities). It is not cut where its components
+# alone make clusters that are not tiny; nor, with this share of the conductance of clusters drawn by lot, where they are.
 _COHERENT, _DOUBTFUL, _LOT = 0.25, 0.7, 0.97
 
 
