@@ -163,8 +163,8 @@ def test_a_cluster_without_any_node_gets_an_isolated_one() -> None:
 # --- components ----------------------------------------------------------------------------------------------------------
 
 
-def split(graph: Graph, k: int, **bounds: float) -> np.ndarray | None:
-    found = split_by_components(WeightedGraph.of(graph), k, Objective(**bounds))
+def split(graph: Graph, k: int, least: float | None = None, **bounds: float) -> np.ndarray | None:
+    found = split_by_components(WeightedGraph.of(graph), k, Objective(**bounds), least=least)
     if found is not None:
         checks.valid_labels(found, graph.n_nodes, k)
         for x, y in zip(*graph.adjacency.nonzero(), strict=True):
@@ -192,6 +192,16 @@ def test_sizeable_components_found_clusters_and_the_others_join_the_lightest() -
     pairs = split(cliques(*[2] * 1000), 7)
     assert pairs is not None
     assert np.ptp(np.bincount(pairs)) <= 2
+
+
+def test_small_components_make_clusters_where_large_ones_do_not_come_apart() -> None:
+    graph = cliques(100, *[2] * 20)
+    assert split(graph, 3) is None
+    found = split(graph, 3, least=0.1)
+    assert found is not None
+    assert np.bincount(found).tolist() == [100, 20, 20]
+    assert split(graph, 3, least=0.5) is None  # 20 nodes are less than half of 47
+    assert split(graph, 22, least=0.0) is None  # too few
 
 
 def test_components_that_make_no_clusters_are_left_to_the_cut() -> None:

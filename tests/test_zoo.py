@@ -159,6 +159,16 @@ def test_the_cut_is_the_best_one(name: str) -> None:
         assert normalized_cut(graph, fitted(graph, k, seed)) <= 1.05 * optimum
 
 
+def test_weights_over_many_orders_of_magnitude_on_a_grid() -> None:
+    # Eigenvectors of the nodes tell of light edges; groups of nodes along the heavy ones are what clusters are made of.
+    rng = np.random.default_rng(0)
+    upper = sp.triu(grid(50, 50)).tocsr()
+    upper.data = rng.lognormal(0, 2, upper.nnz)
+    graph = sp.csr_array(upper + upper.T)
+    found = normalized_cut(graph, fitted(graph, 6))
+    assert found <= 1.05 * normalized_cut(graph, fitted(graph, 6, aggregate=True))
+
+
 @pytest.mark.parametrize(("side", "across"), [(40, 2), (60, 4)])
 @pytest.mark.parametrize("diagonals", [False, True])
 def test_the_cut_is_no_worse_than_that_of_squares(side: int, across: int, diagonals: bool) -> None:
@@ -208,6 +218,27 @@ def test_a_graph_of_k_components_is_split_into_them(sizes: tuple[int, ...]) -> N
             model = CoresetSpectralClustering(len(sizes), random_state=0).fit(graph)
         assert adjusted_rand_score(truth, model.labels_) == 1.0
         assert model.normalized_cut_ == 0.0
+
+
+@pytest.mark.parametrize(("large", "pairs", "k"), [((1500,), 250, 4), ((900, 600), 300, 8)])
+def test_what_does_not_come_apart_is_not_cut_where_other_components_make_clusters(
+    large: tuple[int, ...], pairs: int, k: int
+) -> None:
+    parts = [nx.to_scipy_sparse_array(nx.random_regular_graph(7, n, seed=n)) for n in large]
+    graph = sp.csr_array(sp.block_diag([*parts, *[path(2)] * pairs]), dtype=float)
+    for seed in range(2):
+        assert normalized_cut(graph, fitted(graph, k, seed)) == 0.0
+
+
+def test_a_clique_is_not_cut_where_there_are_crumbs_beside_it() -> None:
+    graph = sp.csr_array(sp.block_diag([np.ones((n, n)) - np.eye(n) for n in (400, 12, 12, 5)]))
+    assert normalized_cut(graph, fitted(graph, 3)) == 0.0
+
+
+def test_communities_are_told_apart_though_crumbs_beside_them_would_cut_nothing() -> None:
+    main, truth = make_sbm(150, 4, 0.2, 0.06, random_state=0)  # half of all edges are between them
+    graph = sp.csr_array(sp.block_diag([main, *[path(2)] * 60]))
+    assert adjusted_rand_score(truth, fitted(graph, 4)[: truth.size]) > 0.95
 
 
 def test_two_long_paths_are_told_apart() -> None:
@@ -282,6 +313,28 @@ def test_one_large_blob_and_ten_small_ones(seed: int) -> None:
     centres = np.vstack([[0.0, 0.0], np.column_stack([14 * np.cos(angle), 14 * np.sin(angle)])])
     X, truth = make_blobs(sizes, centers=centres, cluster_std=[2.0] + [0.6] * 10, random_state=seed)
     assert adjusted_rand_score(truth, fitted(neighbours(X, 15), 11, seed)) > 0.95
+
+
+def cell_types(n: int, seed: int) -> tuple[sp.csr_array, np.ndarray]:
+    """Return the weighted neighbour graph of simulated cells: ten types, of 27 % of the cells to 2 %, some of them kin."""
+    rng = np.random.default_rng(seed)
+    shares = 0.75 ** np.arange(10)
+    truth = np.repeat(np.arange(10), np.ceil(n * shares / shares.sum()).astype(int))[:n]
+    centers = rng.normal(0, 1.6, (4, 40))[np.arange(10) % 4] + rng.normal(0, 0.75, (10, 40))
+    points = centers[truth] + rng.normal(size=(n, 40)) * rng.uniform(0.8, 1.3, 10)[truth, None]
+    distances = kneighbors_graph(points, 15, mode="distance")
+    width = np.asarray(distances.sum(axis=1)).ravel() / 15
+    distances.data = np.exp(-((distances.data / np.repeat(width, 15)) ** 2))
+    return sp.csr_array(0.5 * (distances + distances.T)), truth
+
+
+@pytest.mark.parametrize(("n", "seed"), [(400, 1), (1000, 1), (1000, 4)])
+def test_unequal_clusters_of_a_noisy_neighbour_graph_are_left_unequal(n: int, seed: int) -> None:
+    # Splits of the largest type cost two to three times what separates types: it is no giant that falls into parts.
+    graph, truth = cell_types(n, seed)
+    labels = fitted(graph, 10, seed)
+    assert adjusted_rand_score(truth, labels) > 0.8
+    assert normalized_cut(graph, labels) < 1.02 * normalized_cut(graph, truth)
 
 
 # --- 9: small and degenerate graphs --------------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """Draws: partitions of a graph, or quotient, small enough for the spectral step as it is, and the best of several.
 
 A draw embeds the graph, rounds the rows to k clusters and repairs them. Draws must differ to be worth it: in the seeds of
-k-means, and in the regularisation of their eigenvectors, of which every other draw has none (it steadies eigenvectors of noisy
-graphs, and spoils those of thin ones, such as neighbour graphs of curves; the objective decides).
+k-means, in what they begin with (nodes, halves, or small groups of nodes), and in the regularisation of their eigenvectors, of
+which every other draw has none (it steadies eigenvectors of noisy graphs, and spoils those of thin ones, such as neighbour
+graphs of curves; the objective decides).
 
 Draws are then combined. Nodes that agree in all of them make a group, and the quotient of these groups is small: k clusters can
 be put together from pieces of all the draws, each draw itself among them. The spectral step and repair on that quotient, and
@@ -23,7 +24,9 @@ import scipy.sparse as sp
 from corecut._progress import Stages
 from corecut._typing import FloatArray, LabelArray
 from corecut._validation import thread_count
+from corecut.aggregation import gather_levels
 from corecut.bisection import bisect_graph
+from corecut.engines import LocalEngine
 from corecut.objective import Objective
 from corecut.placement import fill_empty
 from corecut.refinement import refine_weighted
@@ -47,13 +50,16 @@ T = TypeVar("T")
 # β where the plain cut gives crumbs and giants: the first that does not. A noisy graph has this one.
 BALANCES, _NOISY = (0.005, 0.05, 0.1), 0.05
 # What the clusters of the plain cut must be like: see _acceptable.
-_LEAST_MEDIAN, _GIANT_SHARE, _GIANT_FACTOR, _DIVISIBLE = 0.3, 0.2, 2.5, 2.75
-# Up to this mean conductance a graph counts as clean and does without a fee; above it, where the fee would double the cut.
-_CLEAN, _SPOILT = 0.15, 0.5
+_LEAST_MEDIAN, _GIANT_SHARE, _GIANT_FACTOR, _DIVISIBLE = 0.3, 0.2, 2.5, 1.5
+# Up to this mean conductance a graph counts as clean; above it no cluster may be so far from the mean, unless the fee would
+# double the cut. With this share of what clusters drawn by lot have, there is nothing to find but clusters of like size.
+_CLEAN, _SPOILT, _LEAST, _GREATEST, _LOT = 0.15, 0.5, 0.05, 4.0, 0.9
 # Regularisation of the eigenvectors along which parts are halved, draw by draw.
 _HALVING = (2.0, 0.5, 1.0, 4.0)
 # Draws of the quotient of common groups (one more under tight bounds), and how often what comes of them is combined again.
 _COMBINED_DRAWS, _COMBINATIONS, _TIGHT_COMBINATIONS, _PARENTS = 2, 2, 3, 5
+# The draw that begins with groups, where the others begin with nodes.
+_GROUPED = 2
 # Further eigenvectors whose order is tried where there are two clusters.
 _SWEPT = 6
 # Rounds of repair, and of a first look.
@@ -107,8 +113,8 @@ class Draw:
 def draw_partitions(run: Run, level: WeightedGraph, *, n_isolated: int = 0) -> tuple[Draw, list[Draw], float]:
     """Return the best partition, all draws, and the β they were judged by.
 
-    Where β is for the graph to decide, it is the least under which clusters are clusters. A noisy graph gets a fee in any case,
-    which hardly moves its optimum and steadies the way to it, unless that would spoil a clean cut.
+    Where β is for the graph to decide, it is the least under which clusters are clusters. On a noisy graph a single crumb is
+    enough for a fee, which hardly moves its optimum and steadies the way to it, unless that would spoil a clean cut.
     """
     choices, k = run.choices, run.k
     embeddings = [embed(run, level, regularization=tau) for tau in _regularizations(choices)]
@@ -118,6 +124,10 @@ def draw_partitions(run: Run, level: WeightedGraph, *, n_isolated: int = 0) -> t
 
     def start(own: Run, at: int, f: Objective) -> LabelArray:
         rows, weights = embeddings[at % len(embeddings)]
+        if at == _GROUPED and not choices.aggregate and k > 2:
+            found = _by_groups(own.seeded(seed, at), level, f)
+            if found is not None:
+                return found
         if extra and 0 < at <= extra:
             rows, weights = embeddings[-1]  # the plain ones
             found = sweep(level, rows[:, at] / np.sqrt(weights), f)
@@ -151,17 +161,43 @@ def draw_partitions(run: Run, level: WeightedGraph, *, n_isolated: int = 0) -> t
         if candidates and not _acceptable(run, level, draws[0].labels):
             candidates = [beta for beta in candidates if beta >= _NOISY or not noisy]
             continue
-        if candidates and noisy:
+        if candidates and noisy and _uneven(run, level, draws[0]):
             with_fee = draw(run, 0, objective_for(_NOISY))
             cut = refine_weighted(level, with_fee.labels, objective, k, max_passes=0, n_jobs=run.n_jobs).objective
-            if draws[0].objective > _SPOILT * cut:
+            noisy = draws[0].objective > _SPOILT * cut
+            if noisy:
                 balance, objective, draws = _NOISY, objective_for(_NOISY), [with_fee]
                 candidates, quick = [beta for beta in candidates if beta > _NOISY], False
         if quick:
             draws = [finish(run, level, draws[0].labels, objective, embedding=draws[0].embedding)]
         best = _best_of_several(run, level, objective, draws, partial(_under, draw, objective))
-        if not candidates or _acceptable(run, level, best.labels):
+        crumbs = noisy and balance == 0 and _uneven(run, level, best)
+        if not candidates or (_acceptable(run, level, best.labels) and not crumbs):
             return best, draws, balance
+        candidates = [beta for beta in candidates if beta >= _NOISY or not noisy]
+
+
+def _by_groups(run: Run, level: WeightedGraph, objective: Objective) -> LabelArray | None:
+    """Return a partition of the quotient of small, tight groups; None where there are too few nodes for it."""
+    per_cluster = run.choices.groups_per_cluster
+    few = max(int(2 * per_cluster * run.k), level.n_nodes // 4)
+    levels = gather_levels(
+        level,
+        run.k,
+        groups_per_cluster=per_cluster,
+        n_groups=few,
+        equal_sizes=run.choices.tight,
+        engine=LocalEngine(run.n_jobs),
+    )
+    if not levels:
+        return None
+    top = levels[-1]
+    rows, weights = embed(run, top, regularization=0.0, most=top.n_nodes)
+    labels = fill_empty(round_rows(run, rows, weights), run.k, top.graph.degrees)[0]
+    labels = finish(run, top, labels, objective, embedding=rows).labels
+    for quotient in reversed(levels):
+        labels = labels[quotient.groups]
+    return labels
 
 
 def _best_of_several(
@@ -205,7 +241,7 @@ def _acceptable(run: Run, level: WeightedGraph, labels: LabelArray) -> bool:
     """Say whether clusters are clusters: not crumbs beside a giant that falls into parts itself.
 
     Crumbs: the median cluster has less than 0.3 of the mean's nodes. A giant has more than a fifth of the nodes and 2.5 times
-    the mean; it falls into parts where a split of it cuts no more than 2.75 times what usually separates clusters here.
+    the mean; it falls into parts where a split of it cuts no more than 1.5 times what usually separates clusters here.
     """
     sizes = sums_by(labels, level.sizes, run.k)
     if np.median(sizes) < _LEAST_MEDIAN * sizes.mean():
@@ -215,6 +251,16 @@ def _acceptable(run: Run, level: WeightedGraph, labels: LabelArray) -> bool:
         return True
     cuts, conductance = split_costs(level, labels, giant, run.k, n_jobs=run.n_jobs)
     return bool(np.all(cuts > _DIVISIBLE * conductance))
+
+
+def _uneven(run: Run, level: WeightedGraph, plain: Draw) -> bool:
+    """Say whether a cluster has less than a twentieth of the mean's nodes, or more than four times as many.
+
+    Also where the cut is that of clusters drawn by lot: of a complete graph every partition has the same.
+    """
+    sizes = sums_by(plain.labels, level.sizes, run.k)
+    by_lot = plain.objective > _LOT * (run.k - 1)
+    return bool(by_lot or sizes.min() < _LEAST * sizes.mean() or sizes.max() > _GREATEST * sizes.mean())
 
 
 def _agree(draws: list[Draw]) -> bool:

@@ -34,7 +34,7 @@ from corecut.graph import Graph
 from corecut.kernel import KernelView
 from corecut.labelling import label_nodes
 from corecut.objective import Objective
-from corecut.placement import fill_empty, main_part, place_isolated, place_rest, split_by_components
+from corecut.placement import TINY, fill_empty, main_part, place_isolated, place_rest, split_by_components
 from corecut.polishing import polish
 from corecut.refinement import CLIMB, bring_into_bounds, climb_weighted, refine_weighted
 from corecut.repair import found_clusters
@@ -44,6 +44,10 @@ from corecut.weighted import WeightedGraph, sums_by
 
 # Refinement ends when a sweep lowers the objective by less than this share.
 _TOLERANCE = 1e-4
+# A graph does not come apart where the best clusters have this mean conductance, and draws agree with them on no more than this
+# share of the volume (at most 0.65 on random graphs, 0.8 and more on noisy communities). It is not cut where its components
+# alone make clusters that are not tiny; nor, with this share of the conductance of clusters drawn by lot, where they are.
+_COHERENT, _DOUBTFUL, _LOT = 0.25, 0.7, 0.97
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +92,7 @@ def cluster_graph(
     stage.say(f"corecut: {choices.sentence(graph)}")
     stage.expect(expected_seconds(choices, graph))
     whole = WeightedGraph.of(graph)
-    parts = None
+    parts = components = None
     # A coreset of a large graph is drawn without a look at every edge, which components would need. Without refinement it is
     # the published method, which knows nothing of components.
     if choices.aggregate or not choices.samples(graph) or graph.n_entries <= MODERATE:
@@ -117,6 +121,10 @@ def cluster_graph(
     draw = _draw_by_coreset if choices.samples(top.graph) else _draw_directly
     with stage.group("draws"):
         best, draws, sample, balance = draw(run, top, n_isolated=_isolated(graph))
+    if components is not None and choices.adaptive:
+        parts = _rather_whole(run, whole, components, top, best, draws=draws)
+        if parts is not None:
+            return _by_components(graph, parts, choices)
     with stage("refinement"):
         labels = refine_down(whole, levels, best, choices, balance, engine=engine)
         if choices.turns(graph):
@@ -136,6 +144,28 @@ def cluster_graph(
         for level in reversed(levels):
             agreed = agreed[level.groups]
     return Clustering(labels, sample, choices, balance, levels, len(draws), agreed)
+
+
+def _rather_whole(
+    run: Run,
+    whole: WeightedGraph,
+    components: tuple[int, IntArray],
+    top: WeightedGraph,
+    labels: LabelArray,
+    *,
+    draws: list[LabelArray],
+) -> LabelArray | None:
+    """Return the clusters that components alone make, where the draws say that these do not come apart."""
+    k, objective = run.k, run.choices.objective(whole.graph.degrees)
+    if k == 1 or split_by_components(whole, k, objective, components, least=0.0) is None:
+        return None
+    cut = refine_weighted(top, labels, Objective(), k, max_passes=0, n_jobs=run.n_jobs).objective
+    if cut > _LOT * (k - 1):
+        return split_by_components(whole, k, objective, components, least=0.0)
+    # A single draw agrees with itself.
+    if cut < _COHERENT * k or np.average(agreement(labels, draws, k), weights=top.graph.degrees) > _DOUBTFUL:
+        return None
+    return split_by_components(whole, k, objective, components, least=TINY)
 
 
 def _warn_of_cost(run: Run, top: WeightedGraph, labels: LabelArray) -> None:

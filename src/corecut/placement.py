@@ -1,7 +1,8 @@
 """Placement: what components, isolated nodes and empty clusters decide without any eigenvector.
 
 - A graph of exactly k components, or of at least k sizeable ones, is split along them: no edge is cut. The k largest found a
-  cluster each, and every further component joins the cluster of least volume.
+  cluster each, and every further component joins the cluster of least volume. So is one of which the sizeable components turn
+  out not to fall into parts, if the clusters that the others make are sizeable.
 - Otherwise tiny components (less than a tenth of the mean cluster's volume and nodes; together less than half of the volume)
   are set aside before the clustering and put, one by one, into the cluster of largest volume that has room for them. No cut
   depends on it.
@@ -22,30 +23,37 @@ from corecut.graph import Graph
 from corecut.objective import Objective
 from corecut.weighted import WeightedGraph, sums_by
 
-_TINY = 0.1
+# A tiny component, or cluster of components, has less than this share of the mean cluster.
+TINY = 0.1
 
 
 def tiny_components(volume: FloatArray, nodes: FloatArray, n_clusters: int) -> BoolArray:
     """Say which components are too small to be a cluster; those without volume are."""
-    share = _TINY / n_clusters
+    share = TINY / n_clusters
     tiny: BoolArray = (volume < share * volume.sum()) & (nodes < share * nodes.sum())
     # A graph of small pieces: they are what there is to cluster.
     return np.asarray(volume == 0) if volume[tiny].sum() >= 0.5 * volume.sum() else tiny | (volume == 0)
 
 
 def split_by_components(
-    level: WeightedGraph, n_clusters: int, objective: Objective, components: tuple[int, IntArray] | None = None
+    level: WeightedGraph,
+    n_clusters: int,
+    objective: Objective,
+    components: tuple[int, IntArray] | None = None,
+    *,
+    least: float | None = None,
 ) -> LabelArray | None:
     """Return k clusters that no edge leaves, where the components make them; None where they do not.
 
-    `components` are those of :meth:`Graph.components`, where they are known already.
+    `components` are those of :meth:`Graph.components`, where they are known already. Components make k clusters if there are k
+    of them, or k sizeable ones; or, if `least` is given, as soon as each cluster has this share of the mean's nodes.
     """
     count, component = level.graph.components() if components is None else components
     volume = sums_by(component, level.graph.degrees, count)
     nodes = sums_by(component, level.sizes, count)
     parts = int(np.count_nonzero(volume))
     sizeable = int(np.count_nonzero(~tiny_components(volume, nodes, n_clusters)))
-    if parts < n_clusters or (parts > n_clusters and sizeable < n_clusters):
+    if parts < n_clusters or (parts > n_clusters and sizeable < n_clusters and least is None):
         return None
     order = np.argsort(-volume, kind="stable")
     owner = np.zeros(count, np.int32)
@@ -56,7 +64,8 @@ def split_by_components(
         owner[c] = j
         sizes[j] += nodes[c]
         heapq.heappush(heap, (total + float(volume[c]), j))
-    if np.any(sizes > objective.max_size) or np.any(sizes < objective.min_size):
+    smallest = objective.min_size if least is None else max(objective.min_size, least * sizes.mean())
+    if np.any(sizes > objective.max_size) or np.any(sizes < smallest):
         return None
     labels: LabelArray = owner[component]
     return labels

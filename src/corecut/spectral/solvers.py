@@ -24,8 +24,8 @@ from corecut.spectral.components import KnownVectors, known_vectors
 from corecut.spectral.multilevel import TOLERANCE, multilevel_eigenvectors
 from corecut.spectral.problem import SpectralProblem
 
-# Up to this size LAPACK's full decomposition takes a fraction of a second.
-DENSE_SIZE = 1200
+# Up to this size LAPACK's full decomposition takes a fraction of a second; up to the other it is faster than the hierarchy.
+DENSE_SIZE, _DENSE_IS_FASTER = 1200, 600
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ def subspace_eigenvectors(
     if known.count >= count:
         return _of_components(problem, known, count, n_clusters, generator)
     m, rest = problem.size, count - known.count
-    if m <= DENSE_SIZE or rest >= m // 3:
+    if m <= _DENSE_IS_FASTER or rest >= m // 3:
         return dense_eigenvectors(problem, count)
     gaps, vectors, converged = multilevel_eigenvectors(problem, rest, known, generator, threads=threads, tolerance=tolerance)
     if not converged:
