@@ -27,6 +27,7 @@ from corecut import (
     Selection,
     make_degree_corrected_sbm,
     make_sbm,
+    neighbor_graph,
     modularity,
     normalized_cut,
     select_n_clusters,
@@ -391,6 +392,35 @@ def test_the_command_line_scans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert balanced["path"][4]["leap"] != data["path"][4]["leap"]
     assert "give a range like 2..5, or auto" in run("scan", file, "-k", "5").stderr
     assert "not a number of clusters, auto, or a range" in run("scan", file, "-k", "5..2").stderr
+
+
+def test_the_command_line_scans_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    generator = np.random.default_rng(0)
+    points = np.repeat([[0.0, 0.0, 0.0], [9.0, 0.0, 0.0], [0.0, 9.0, 0.0], [9.0, 9.0, 0.0]], 80, axis=0)
+    points = points + generator.normal(size=points.shape)
+    table = [",".join(map(str, row)) for row in points.tolist()]
+    file = str(tmp_path / "p.csv")
+    Path(file).write_text("\n".join(["a,b,noise", *table]))
+
+    def run(*arguments: str) -> Any:
+        return CliRunner().invoke(app, ["scan", file, *arguments])
+
+    shown = run("--points")
+    assert shown.exit_code == 0
+    assert "corecut scan: 320 points" in shown.stdout
+    data = json.loads(run("--points", "--json", "--quiet").stdout)
+    graph = neighbor_graph(points)
+    chosen = select_n_clusters(graph, random_state=0)
+    assert (data["best"], data["points"], data["edges"]) == (4, 320, graph.n_edges)
+    assert [one["normalized_cut"] for one in data["path"]] == pytest.approx([one.normalized_cut for one in chosen.path])
+    fewer = json.loads(run("--points", "--json", "--features", "a,1", "--set", "n_neighbors=7", "-k", "2..9").stdout)
+    assert fewer["edges"] == neighbor_graph(points[:, :2], n_neighbors=7).n_edges
+    assert "add --points" in run("--features", "a").stderr
+    assert "add --points" in run("--set", "n_neighbors=7").stderr
+    assert "a scan takes what says how points become a graph" in run("--points", "--set", "refine=False").stderr
+    assert "it is about edges" in run("--points", "--columns", "a,b").stderr
+    assert "n_neighbors must be" in run("--points", "--set", "n_neighbors=0").stderr
 
 
 def test_the_command_line_clusters_by_a_chosen_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
