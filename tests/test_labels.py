@@ -125,7 +125,7 @@ def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path):
         np.testing.assert_array_equal(read_labels(tmp_path / "near" / name)[1], LABELS)
     assert sorted(file.name for file in (tmp_path / "far").iterdir()) == ["l.csv", "new.csv"]
     (tmp_path / "near" / "lost.csv").symlink_to("../none/l.csv")
-    with pytest.raises(FileNotFoundError, match="there is no folder .*none"):
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*none"):
         write_labels(tmp_path / "near" / "lost.csv", LABELS)
     with pytest.raises(FileExistsError, match=r"l\.csv exists already"):
         write_labels(tmp_path / "near" / "l.csv", LABELS, overwrite=False)

@@ -183,7 +183,14 @@ def test_letters_that_the_font_lacks_are_written_by_their_numbers(ending: str, t
     for kind in OF_PARTITIONS:  # a missing letter would be warned of, and warnings are errors
         getattr(plots, kind)(known).save(tmp_path / f"{kind}.{ending}")
     plots.stages({"漢字": 1.0, "draws": 2.0}).save(tmp_path / f"stages.{ending}")
-    assert [shortened(name) for name in names] == [r"\u6f22\u5b57", r"\ud55c\uad6d\uc5b4", r"\U0001f642…", "Zürich", r"Ελλάδα\n", r"\udc80"]
+    assert [shortened(name) for name in names] == [
+        r"\u6f22\u5b57",
+        r"\ud55c\uad6d\uc5b4",
+        r"\U0001f642…",
+        "Zürich",
+        r"Ελλάδα\n",
+        r"\udc80",
+    ]
     assert shortened("$" * 30) == r"\$" * 17 + "…"
     assert shortened("漢字" * 20, 12) == r"\u6f22…"
     with matplotlib.rc_context({"font.family": ["no such font"]}):

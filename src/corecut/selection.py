@@ -408,7 +408,10 @@ class _Partitions:
         """Return the best partition into k clusters, mended, and refined on the nodes."""
         if n_clusters not in self._found:
             value, labels = min(self.refined(n_clusters), key=lambda one: one[0])
-            self._found[n_clusters] = self.mender.mended(labels, value, n_clusters)[0]
+            # Of what is reported, which is found first and from above: any other k would depend on what was asked before.
+            reported = [k for k in self.paths[0].labels if k > n_clusters and k in self._found]
+            above = self._found[min(reported)] if reported else None
+            self._found[n_clusters] = self.mender.mended(labels, value, n_clusters, above)[0]
         return self.ground.down(self._found[n_clusters], n_clusters)
 
     def figures(self, k: int, theta: FloatArray) -> Step:

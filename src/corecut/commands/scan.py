@@ -46,7 +46,7 @@ def scan(
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help=f"With --points: how their graph is made, as `corecut cluster` takes it; may be repeated. {', '.join(OF_POINTS)}.",
+            help=f"With --points: how their graph is made; may be repeated. One of {', '.join(OF_POINTS)}.",
         ),
     ] = None,
     seed: Seed = 0,

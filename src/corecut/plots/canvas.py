@@ -142,8 +142,8 @@ def cluster_legend(ax: Axes, facts: PartitionFacts, palette: Palette) -> Artist:
 def shortened(name: str, most: int = 18) -> str:
     """Return a name of any length as it fits beside a picture.
 
-    Dollar signs are letters, not formulas. A letter that the font does not have is written by its number (\\u6f22): a box in its
-    place would make names alike. A font that has it is chosen by matplotlib's `rcParams["font.family"]`.
+    Dollar signs are letters, not formulas. A letter that the font lacks is written by its number, as Python escapes it: boxes
+    would make names alike. A font that has it is chosen by matplotlib's `rcParams["font.family"]`.
     """
     known = _letters(tuple(_fonts()))
     letters = [one if ord(one) in known else one.encode("unicode_escape").decode() for one in name[: most + 1]]

@@ -14,7 +14,7 @@ from corecut.drawing import palette_of
 from corecut.facts import PartitionFacts, partition_facts
 from corecut.reporting.content import heat_maps, page_data
 from corecut.reporting.page import Static, fill_page
-from corecut.reporting.words import choices, verdict
+from corecut.reporting.words import choices, defaults_of, verdict
 from corecut.spectral.blas import single_threaded_blas
 
 
@@ -147,7 +147,7 @@ def _build(facts: PartitionFacts, model: Any, notes: RunNotes) -> Report:
         seconds=dict(notes.seconds if notes.seconds is not None else getattr(model, "timings_", {})),
         advice=list(notes.advice if notes.advice is not None else getattr(model, "advice_", [])),
         command=notes.command or (_in_python(model) if fitted else None),
-        seed=str(model.get_params()["random_state"]) if fitted and "random_state" in model.get_params() else None,
+        seed=str(model.random_state) if fitted and hasattr(model, "random_state") else None,
         path=path,
         pictures=heat_maps(facts, palette),
     )
@@ -156,7 +156,7 @@ def _build(facts: PartitionFacts, model: Any, notes: RunNotes) -> Report:
 
 def _in_python(model: Any) -> str:
     """Return the lines that make the same model again."""
-    defaults = type(model)().get_params(deep=False)
+    defaults = defaults_of(type(model))
     own = [
         f"{name}={value!r}"
         for name, value in model.get_params(deep=False).items()
