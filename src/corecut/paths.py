@@ -197,7 +197,7 @@ class Mender:
             more = int(above.max()) + 1
             merges = merge_clusters(*self.ground.between(above), self.ground.objective(more), down_to=n_clusters)
             starts.append(self.ground.refined(merges.names(n_clusters)[above], n_clusters))
-        if n_clusters > MENDED:
+        if not self.thorough:
             starts = [_best(starts)]
         return _best([self._repaired_start(start, n_clusters, above) for start in starts])
 
