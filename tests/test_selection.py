@@ -207,9 +207,26 @@ def test_few_clusters_do_not_bear_the_marks_of_merges() -> None:
     # Of a grid merges alone make clusters whose cut is up to a quarter above that of fits. Both with one fee, which counts.
     graph = grid_graph(60, 50)
     found = select_n_clusters(graph, k_max=60, random_state=0)
-    for k in (2, 3, 4):
+    for k in (2, 3, 4, 6):
         cut = CoresetSpectralClustering(k, balance=0.002, random_state=0).fit(graph).normalized_cut_
         assert normalized_cut(graph, found.labels_at(k)) <= 1.03 * cut
+
+
+def test_many_clusters_are_mended_as_fits_are() -> None:
+    # Draws alone, refined and merged, have cuts of up to 1.036 times those of fits at the largest numbers of clusters.
+    graph, _ = make_degree_corrected_sbm(5000, 10, mixing=0.3, random_state=0)
+    found = select_n_clusters(graph, random_state=0)
+    cut = CoresetSpectralClustering(found.k_max, balance=0.002, random_state=0).fit(graph).normalized_cut_
+    assert normalized_cut(graph, found.labels_at(found.k_max)) <= 1.02 * cut
+
+
+def test_labels_do_not_depend_on_what_was_asked_before(planted: Any) -> None:
+    graph, _ = planted
+    one, two = (select_n_clusters(graph, k_max=40, random_state=0) for _ in range(2))
+    between = [k for k in range(20, 40) if k not in {step.n_clusters for step in one.path}]
+    falling = {k: one.labels_at(k) for k in reversed(between)}
+    for k in between:
+        np.testing.assert_array_equal(two.labels_at(k), falling[k])
 
 
 def test_linkage_is_scipys(found: Selection) -> None:
