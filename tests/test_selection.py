@@ -161,6 +161,22 @@ def test_a_random_graph_is_called_one_cluster() -> None:
     assert (selection.labels_at(1) == 0).all()
 
 
+def test_crumbs_beside_a_graph_without_clusters_give_no_sure_answer() -> None:
+    graph, _ = make_sbm(300, 1, 0.05, 0.0, random_state=0)
+    pair = sp.csr_array(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    found = select_n_clusters(sp.block_diag([graph, *[pair] * 30], format="csr"), random_state=0)
+    (step,) = (one for one in found.path if one.n_clusters == found.best)
+    assert step.crumbs == found.best - 1
+    assert f"but {step.crumbs} of them" in found.sentence
+    assert "unsure" in found.sentence
+    assert found.confidence < 0.1
+    # Parts that are no crumbs are clusters, whatever their number.
+    cliques = [np.ones((n, n)) - np.eye(n) for n in (40, *[10] * 12)]
+    found = select_n_clusters(sp.block_diag(cliques, format="csr"), random_state=0)
+    assert (found.best, found.path[-1].crumbs) == (13, 0)
+    assert found.confidence > 0.8
+
+
 def test_more_clusters_are_looked_for_where_the_usual_range_is_too_small() -> None:
     graph, _ = make_sbm(8, 150, 0.95, 0.0005, random_state=0)  # 1,200 nodes: up to 139 clusters at first
     selection = select_n_clusters(graph, random_state=0)

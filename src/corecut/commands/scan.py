@@ -145,6 +145,7 @@ def selection_data(found: Selection) -> dict[str, Any]:
             "stability": _number(one.stability),
             "leap": _number(one.leap),
             "description": one.description,
+            "crumbs": one.crumbs,
             "sizes": one.sizes,
         }
         for one in found.path
