@@ -8,9 +8,9 @@ Points (from the folder that CORECUT_DATA names): a model of 80 % of them labels
 and the standard deviation of the ARI of random parts of the fitted points that are as large as the rest ("by chance").
 Graphs: a model of 90 % of the nodes labels the others from their rows; how many of them get the label that a fit of the whole
 graph gives them, after matching the clusters of both fits by overlap ("touching": of those that have a fitted neighbour;
-"kept": the same of the fitted nodes, what two fits of nearly the same graph differ by; "neighbours": of those that have one, how
-many have the label that most of their fitted neighbours have in the fit of the whole graph). On the fitted rows: how many keep their
-label, and how many would choose it again by the rule for new nodes, which knows nothing of them.
+"kept": the same of the fitted nodes, what two fits of nearly the same graph differ by; "neighbours": of the touching ones, how
+many have the label that most of their fitted neighbours have in the fit of the whole graph). On the fitted rows: how many keep
+their label, and how many would choose it again by the rule for new nodes, which knows nothing of them.
 """
 
 from __future__ import annotations
