@@ -14,7 +14,7 @@ from corecut.drawing import palette_of
 from corecut.facts import PartitionFacts, partition_facts
 from corecut.reporting.content import heat_maps, page_data
 from corecut.reporting.page import Static, fill_page
-from corecut.reporting.words import choices, defaults_of, verdict
+from corecut.reporting.words import choices, verdict
 from corecut.spectral.blas import single_threaded_blas
 
 
@@ -156,7 +156,7 @@ def _build(facts: PartitionFacts, model: Any, notes: RunNotes) -> Report:
 
 def _in_python(model: Any) -> str:
     """Return the lines that make the same model again."""
-    defaults = defaults_of(type(model))
+    defaults = type(model)().get_params(deep=False)
     own = [
         f"{name}={value!r}"
         for name, value in model.get_params(deep=False).items()

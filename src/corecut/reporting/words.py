@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -173,16 +171,10 @@ class Choice:
     why: str
 
 
-@lru_cache
-def defaults_of(kind: type[Any]) -> Mapping[str, Any]:
-    """Return the parameters of an estimator that nothing was asked of."""
-    return MappingProxyType(kind().get_params(deep=False))
-
-
 def choices(model: Any, facts: PartitionFacts) -> list[Choice]:
     """Return the settings of a fitted model that were asked for or chosen, each with its reason."""
     parameters = model.get_params(deep=False)
-    defaults = defaults_of(type(model))
+    defaults = type(model)().get_params(deep=False)
     found = []
     first = [name for name in ("n_clusters", "random_state") if name in parameters]
     for name in dict.fromkeys([*first, *parameters]):
