@@ -8,8 +8,9 @@ Points (from the folder that CORECUT_DATA names): a model of 80 % of them labels
 and the standard deviation of the ARI of random parts of the fitted points that are as large as the rest ("by chance").
 Graphs: a model of 90 % of the nodes labels the others from their rows; how many of them get the label that a fit of the whole
 graph gives them, after matching the clusters of both fits by overlap ("touching": of those that have a fitted neighbour;
-"kept": the same of the fitted nodes, what two fits of nearly the same graph differ by). On the fitted rows: how many keep their
-label, and how many would choose it again by the rule for new nodes, which knows nothing of them.
+"kept": the same of the fitted nodes, what two fits of nearly the same graph differ by; "neighbours": of the touching ones, how
+many have the label that most of their fitted neighbours have in the fit of the whole graph). On the fitted rows: how many keep
+their label, and how many would choose it again by the rule for new nodes, which knows nothing of them.
 """
 
 from __future__ import annotations
@@ -80,11 +81,14 @@ def graph(matrix: Any, k: int, seed: int = 0) -> dict[str, Any]:
     np.add.at(overlap, (model.labels_, whole.labels_[known]), 1)
     match = linear_sum_assignment(overlap, maximize=True)[1]
     touching = np.asarray(rows.sum(axis=1)).ravel() > 0
+    # What a rule could know at best: the labels that the whole fit itself gives to the fitted neighbours.
+    votes = (rows @ np.eye(k)[whole.labels_[known]])[touching]
     strangers = FittedInput("precomputed", n, fingerprints=np.zeros(n, np.uint64))
     by_rule = predict_rows(whole._clusters, strangers, matrix)[0]
     return {
         "hidden": float(np.mean(match[found] == whole.labels_[new])),
         "hidden_touching": float(np.mean((match[found] == whole.labels_[new])[touching])),
+        "by_neighbours": float(np.mean(votes.argmax(axis=1) == whole.labels_[new][touching])),
         "kept": float(np.mean(match[model.labels_] == whole.labels_[known])),
         "fitted_rows": float(np.mean(whole.predict(matrix) == whole.labels_)),
         "by_rule": float(np.mean(by_rule == whole.labels_)),
@@ -120,7 +124,7 @@ def main() -> None:
             print(f"{name:16}{seed:5}{one['train']:12.3f}{one['rest']:9.3f}{one['spread']:12.3f}{speed}", flush=True)
         mean = np.mean([rows[f"{name} {seed}"]["rest"] - rows[f"{name} {seed}"]["train"] for seed in range(seeds)])
         print(f"{name}: new less fitted, mean of {seeds}: {mean:+.3f}")
-    heads = ("hidden", "touching", "kept", "fitted rows", "by rule", "rows/s", "model kB", "save ms", "load ms")
+    heads = ("hidden", "touching", "neighbours", "kept", "fitted rows", "by rule", "rows/s", "model kB", "save ms", "load ms")
     print(f"\n{'graph':36}" + "".join(f"{head:>12}" for head in heads))
     problems = {one.name: (one.make()[0], one.n_clusters) for one in PLANTED[: 2 if options.quick else None]}
     if data_folder():
@@ -129,7 +133,9 @@ def main() -> None:
         problems |= {name: (read_graph(folder / f"{name}.npz").adjacency, LABELLED[name]) for name in names}
     for name, (matrix, k) in problems.items():
         one = rows[name] = graph(matrix, k)
-        shares = "".join(f"{one[key]:12.4f}" for key in ("hidden", "hidden_touching", "kept", "fitted_rows", "by_rule"))
+        shares = "".join(
+            f"{one[key]:12.4f}" for key in ("hidden", "hidden_touching", "by_neighbours", "kept", "fitted_rows", "by_rule")
+        )
         sizes = f"{one['rows_per_second']:12,.0f}{one['bytes'] / 1e3:12,.0f}{one['save_ms']:12.1f}{one['load_ms']:12.1f}"
         print(f"{name:36}{shares}{sizes}", flush=True)
     if options.json is not None:

@@ -34,6 +34,7 @@ SILENT = {"jobs", "memory", "help"}
 
 CLUSTER = ("cluster", "g.txt", "-k", 3, "-o", "out.csv")
 SCAN = ("scan", "g.txt", "-k", "2..12")
+SCAN_POINTS = ("scan", "both.txt", "--points", "-k", "2..12")
 EVALUATE = ("evaluate", "g.txt", "wide.csv", "--column", "dept")
 PREDICT = ("predict", "g.model", "new.txt", "-o", "out.csv")
 REPORT = ("report", "g.txt", "wide.csv", "--column", "dept", "-o", "out.html")
@@ -63,6 +64,9 @@ CASES: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     ("scan", "balance"): (SCAN, ("--balance", 0.2)),
     ("scan", "draws"): (SCAN, ("--draws", 1)),
     ("scan", "seed"): (SCAN, ("--seed", 1)),
+    ("scan", "points"): (("scan", "both.txt", "-k", "2..12"), ("--points",)),
+    ("scan", "features"): (SCAN_POINTS, ("--features", 2)),
+    ("scan", "settings"): (SCAN_POINTS, ("--set", "n_neighbors=5")),
     ("scan", "as_json"): (SCAN, ("--json",)),
     ("scan", "quiet"): (SCAN, ("--quiet",)),
     ("evaluate", "column"): (EVALUATE, ("--column", "name")),

@@ -113,6 +113,24 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["l.csv"]
 
 
+def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path):
+    for folder in ("far", "near"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "far" / "l.csv").write_text("old")
+    (tmp_path / "far" / ".l.csv.4194303999.ab.partial").write_text("dead")
+    for name, target in {"l.csv": "../far/l.csv", "new.csv": "../far/new.csv", "two.csv": "l.csv"}.items():
+        (tmp_path / "near" / name).symlink_to(target)
+        write_labels(tmp_path / "near" / name, LABELS)
+        assert (tmp_path / "near" / name).is_symlink()
+        np.testing.assert_array_equal(read_labels(tmp_path / "near" / name)[1], LABELS)
+    assert sorted(file.name for file in (tmp_path / "far").iterdir()) == ["l.csv", "new.csv"]
+    (tmp_path / "near" / "lost.csv").symlink_to("../none/l.csv")
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*none"):
+        write_labels(tmp_path / "near" / "lost.csv", LABELS)
+    with pytest.raises(FileExistsError, match=r"l\.csv exists already"):
+        write_labels(tmp_path / "near" / "l.csv", LABELS, overwrite=False)
+
+
 @pytest.mark.parametrize("name", ["l.csv", "l[1]*.csv"])
 def test_leftovers_of_dead_writers_are_removed(tmp_path, name):
     (tmp_path / f".{name}.4194303999.ab.partial").write_text("dead")

@@ -14,6 +14,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -26,6 +27,7 @@ from typer.testing import CliRunner
 import corecut
 from corecut import plots
 from corecut.cli import app
+from corecut.plots.canvas import shortened
 
 BASELINES = Path(__file__).parent / "baselines" / "plots.npz"
 SIZES = (3, 20, 500)
@@ -171,6 +173,28 @@ def test_one_and_two_clusters_and_names_that_look_like_formulas() -> None:
         known = corecut.partition_facts(matrix, labels)
         for kind in OF_PARTITIONS:
             getattr(plots, kind)(known).figure.canvas.draw()
+
+
+@pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
+def test_letters_that_the_font_lacks_are_written_by_their_numbers(ending: str, tmp_path: Path) -> None:
+    matrix = np.ones((12, 12)) - np.eye(12)
+    names = ["漢字", "한국어", "🙂🙃", "Zürich", "Ελλάδα\n", "\udc80"]
+    known = corecut.partition_facts(matrix, [name for name in names for _ in range(2)])
+    for kind in OF_PARTITIONS:  # a missing letter would be warned of, and warnings are errors
+        getattr(plots, kind)(known).save(tmp_path / f"{kind}.{ending}")
+    plots.stages({"漢字": 1.0, "draws": 2.0}).save(tmp_path / f"stages.{ending}")
+    assert [shortened(name) for name in names] == [
+        r"\u6f22\u5b57",
+        r"\ud55c\uad6d\uc5b4",
+        r"\U0001f642…",
+        "Zürich",
+        r"Ελλάδα\n",
+        r"\udc80",
+    ]
+    assert shortened("$" * 30) == r"\$" * 17 + "…"
+    assert shortened("漢字" * 20, 12) == r"\u6f22…"
+    with matplotlib.rc_context({"font.family": ["no such font"]}):
+        assert shortened("Zürich") == "Zürich"
 
 
 @pytest.mark.parametrize("ending", ["svg", "png", "pdf"])

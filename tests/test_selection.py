@@ -28,6 +28,7 @@ from corecut import (
     make_degree_corrected_sbm,
     make_sbm,
     modularity,
+    neighbor_graph,
     normalized_cut,
     select_n_clusters,
     write_graph,
@@ -160,6 +161,22 @@ def test_a_random_graph_is_called_one_cluster() -> None:
     assert (selection.labels_at(1) == 0).all()
 
 
+def test_crumbs_beside_a_graph_without_clusters_give_no_sure_answer() -> None:
+    graph, _ = make_sbm(300, 1, 0.05, 0.0, random_state=0)
+    pair = sp.csr_array(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    found = select_n_clusters(sp.block_diag([graph, *[pair] * 30], format="csr"), random_state=0)
+    (step,) = (one for one in found.path if one.n_clusters == found.best)
+    assert step.crumbs == found.best - 1
+    assert f"but {step.crumbs} of them" in found.sentence
+    assert "unsure" in found.sentence
+    assert found.confidence < 0.1
+    # Parts that are no crumbs are clusters, whatever their number.
+    cliques = [np.ones((n, n)) - np.eye(n) for n in (40, *[10] * 12)]
+    found = select_n_clusters(sp.block_diag(cliques, format="csr"), random_state=0)
+    assert (found.best, found.path[-1].crumbs) == (13, 0)
+    assert found.confidence > 0.8
+
+
 def test_more_clusters_are_looked_for_where_the_usual_range_is_too_small() -> None:
     graph, _ = make_sbm(8, 150, 0.95, 0.0005, random_state=0)  # 1,200 nodes: up to 139 clusters at first
     selection = select_n_clusters(graph, random_state=0)
@@ -206,9 +223,26 @@ def test_few_clusters_do_not_bear_the_marks_of_merges() -> None:
     # Of a grid merges alone make clusters whose cut is up to a quarter above that of fits. Both with one fee, which counts.
     graph = grid_graph(60, 50)
     found = select_n_clusters(graph, k_max=60, random_state=0)
-    for k in (2, 3, 4):
+    for k in (2, 3, 4, 6):
         cut = CoresetSpectralClustering(k, balance=0.002, random_state=0).fit(graph).normalized_cut_
         assert normalized_cut(graph, found.labels_at(k)) <= 1.03 * cut
+
+
+def test_many_clusters_are_mended_as_fits_are() -> None:
+    # Draws alone, refined and merged, have cuts of up to 1.036 times those of fits at the largest numbers of clusters.
+    graph, _ = make_degree_corrected_sbm(5000, 10, mixing=0.3, random_state=0)
+    found = select_n_clusters(graph, random_state=0)
+    cut = CoresetSpectralClustering(found.k_max, balance=0.002, random_state=0).fit(graph).normalized_cut_
+    assert normalized_cut(graph, found.labels_at(found.k_max)) <= 1.02 * cut
+
+
+def test_labels_do_not_depend_on_what_was_asked_before(planted: Any) -> None:
+    graph, _ = planted
+    one, two = (select_n_clusters(graph, k_max=40, random_state=0) for _ in range(2))
+    between = [k for k in range(20, 40) if k not in {step.n_clusters for step in one.path}]
+    falling = {k: one.labels_at(k) for k in reversed(between)}
+    for k in between:
+        np.testing.assert_array_equal(two.labels_at(k), falling[k])
 
 
 def test_linkage_is_scipys(found: Selection) -> None:
@@ -391,6 +425,35 @@ def test_the_command_line_scans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert balanced["path"][4]["leap"] != data["path"][4]["leap"]
     assert "give a range like 2..5, or auto" in run("scan", file, "-k", "5").stderr
     assert "not a number of clusters, auto, or a range" in run("scan", file, "-k", "5..2").stderr
+
+
+def test_the_command_line_scans_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    generator = np.random.default_rng(0)
+    points = np.repeat([[0.0, 0.0, 0.0], [9.0, 0.0, 0.0], [0.0, 9.0, 0.0], [9.0, 9.0, 0.0]], 80, axis=0)
+    points = points + generator.normal(size=points.shape)
+    table = [",".join(map(str, row)) for row in points.tolist()]
+    file = str(tmp_path / "p.csv")
+    Path(file).write_text("\n".join(["a,b,noise", *table]))
+
+    def run(*arguments: str) -> Any:
+        return CliRunner().invoke(app, ["scan", file, *arguments])
+
+    shown = run("--points")
+    assert shown.exit_code == 0
+    assert "corecut scan: 320 points" in shown.stdout
+    data = json.loads(run("--points", "--json", "--quiet").stdout)
+    graph = neighbor_graph(points)
+    chosen = select_n_clusters(graph, random_state=0)
+    assert (data["best"], data["points"], data["edges"]) == (4, 320, graph.n_edges)
+    assert [one["normalized_cut"] for one in data["path"]] == pytest.approx([one.normalized_cut for one in chosen.path])
+    fewer = json.loads(run("--points", "--json", "--features", "a,1", "--set", "n_neighbors=7", "-k", "2..9").stdout)
+    assert fewer["edges"] == neighbor_graph(points[:, :2], n_neighbors=7).n_edges
+    assert "add --points" in run("--features", "a").stderr
+    assert "add --points" in run("--set", "n_neighbors=7").stderr
+    assert "a scan takes what says how points become a graph" in run("--points", "--set", "refine=False").stderr
+    assert "it is about edges" in run("--points", "--columns", "a,b").stderr
+    assert "n_neighbors must be" in run("--points", "--set", "n_neighbors=0").stderr
 
 
 def test_the_command_line_clusters_by_a_chosen_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,7 +116,8 @@ def check_target(path: Path, *, make_folders: bool = False, directory: bool = Fa
     if str(path) == "-":
         raise ValueError("cannot write to standard output (-); give the name of a file")
     _refuse_special(path, directory=directory)
-    folder = path.parent
+    final = led_to(path)
+    folder = final.parent
     if not folder.is_dir():
         if make_folders:
             return
@@ -124,8 +125,13 @@ def check_target(path: Path, *, make_folders: bool = False, directory: bool = Fa
     if not os.access(folder, os.W_OK):
         raise PermissionError(f"cannot write {path}: the folder {folder} is read-only; choose another one")
     longest = (os.pathconf(folder, "PC_NAME_MAX") if hasattr(os, "pathconf") else 255) - _ADDED_LETTERS
-    if len(os.fsencode(path.name)) > longest:
+    if len(os.fsencode(final.name)) > longest:
         raise OSError(f"cannot write {path}: the name is too long; give one of at most {longest} letters")
+
+
+def led_to(path: Path) -> Path:
+    """Return where something under this name is written: what a symbolic link leads to, or the name itself."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def is_same(one: Path, other: Path) -> bool:
@@ -184,15 +190,17 @@ def _zstd(raw: Any, mode: str, what: str) -> Any:
 def atomic_file(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
     """Give a temporary path beside `path`; rename it to `path` on success, remove it on failure.
 
-    Whether there is a file to be replaced is decided at the renaming. Leftovers of writers that were killed are removed first.
+    Whether there is a file to be replaced is decided at the renaming. Of a symbolic link it is the file that it leads to, and
+    the link stays. Leftovers of writers that were killed are removed first.
     """
     _refuse_special(path)
-    for stale in _siblings(path, r"\.", r"\.[0-9]+\.[0-9a-f]+\.partial"):
+    final = led_to(path)
+    for stale in _siblings(final, r"\.", r"\.[0-9]+\.[0-9a-f]+\.partial"):
         # Where the disk knows no locks, the number of the process has to do.
         if not is_alive(int(stale.name.split(".")[-3])):
             remove_if_free(stale)
     with naming(path):
-        temporary, handle = _locked_file(path)
+        temporary, handle = _locked_file(final)
     try:
         with naming(path):
             yield temporary
@@ -202,9 +210,9 @@ def atomic_file(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
                 unlock(handle)
                 handle = -1
             if overwrite:
-                temporary.replace(path)
+                temporary.replace(final)
             else:
-                _rename_to_new(temporary, path)
+                _rename_to_new(temporary, final)
     finally:
         temporary.unlink(missing_ok=True)
         if handle >= 0:

@@ -135,17 +135,18 @@ def _springs(places: FloatArray, i: IntArray, j: IntArray, pull: FloatArray) -> 
     """Let ties pull and all clusters push (Fruchterman and Reingold 1991), the push of many from a sample of them."""
     generator, k = as_generator(1), len(places)
     length = 1.0 / np.sqrt(k)
+    ends, signs = np.stack([i, j]), np.repeat([1.0, -1.0], i.size)
+    drawn_to = sp.csr_array((signs, (ends.ravel(), np.tile(np.arange(i.size), 2))), shape=(k, i.size))
     for heat in np.linspace(0.12, 0.004, _ROUNDS):
         others = np.arange(k) if k <= 2 * _PUSHERS else generator.choice(k, _PUSHERS, replace=False)
         (x, y), (across, down) = places.T, places[others].T
         push = length**2 * k / others.size / (np.subtract.outer(x, across) ** 2 + np.subtract.outer(y, down) ** 2 + 1e-6)
         force = places * push.sum(axis=1, keepdims=True) - push @ places[others]
         along = places[i] - places[j]
-        drawn = along * (pull * np.linalg.norm(along, axis=1) / length)[:, None]
-        for axis in range(2):
-            force[:, axis] -= np.bincount(i, drawn[:, axis], k) - np.bincount(j, drawn[:, axis], k)
+        drawn = along * (pull * np.hypot(along[:, 0], along[:, 1]) / length)[:, None]
+        force -= drawn_to @ drawn
         force -= 0.6 * np.sqrt(k) * length * (places - places.mean(axis=0))  # nothing drifts away
-        size = np.linalg.norm(force, axis=1, keepdims=True)
+        size = np.hypot(force[:, 0], force[:, 1])[:, None]
         places = places + force * np.minimum(1.0, heat / np.maximum(size, 1e-12))
     return np.asarray(places)
 

@@ -135,6 +135,14 @@ class PartitionFacts:
         return _core.cluster_margins(self.graph.matrix, self.labels, self.n_clusters, thread_count(self.n_jobs))
 
     @cached_property
+    def _own(self) -> FloatArray:
+        """Weight of every node to others of its cluster."""
+        if self.given_confidence is None:  # the margins will be asked for, too
+            return self._margins[0]
+        within = _core.within_cluster(self.graph.matrix, self.labels, None, thread_count(self.n_jobs))
+        return within if self.graph.diagonal is None else within - self.graph.diagonal
+
+    @cached_property
     def confidence(self) -> FloatArray:
         """How sure the label of every node is, between 0 and 1."""
         return margins_of(self.graph, *self._margins) if self.given_confidence is None else self.given_confidence
@@ -154,7 +162,7 @@ class PartitionFacts:
 
     def central_nodes(self, count: int) -> list[IntArray]:
         """Return the most central nodes of every cluster: those with the largest weight to others of it."""
-        own = self._margins[0]
+        own = self._own
         most = np.zeros(self.n_clusters)
         np.maximum.at(most, self.labels, own)
         share = np.divide(own, most[self.labels], out=np.zeros_like(own), where=own > 0)

@@ -1,9 +1,11 @@
 """Paths of k: partitions into ever fewer clusters, each made from the one before by merging clusters and moving nodes.
 
 Work is done on the quotient that draws are made on; a partition that is asked for is carried down to the nodes and refined
-there. Merges cannot be undone, so that few clusters bear the marks of all merges before: they are looked at once more, by
-splits and merges of pieces (:mod:`corecut.repair`). The pieces are what all paths agree on at some hundred clusters, few enough
-to make that cheap. On a graph whose fits are thorough, too, nodes are repaired themselves, at every number of clusters.
+there. Nobody mends the draw that a path begins with, and merges cannot be undone. So what is reported is looked at once more,
+from many clusters to few. The largest number of clusters is repaired by splits and merges (:mod:`corecut.repair`), and each
+smaller one is also made by merging clusters of the mended one above it: the better one is taken. Few clusters are put together
+anew from pieces, what all paths agree on at some hundred clusters: few enough to make that cheap. On a graph whose fits are
+thorough, too, nodes are repaired themselves, at every number of clusters.
 """
 
 from __future__ import annotations
@@ -147,6 +149,10 @@ def follow_path(ground: Ground, labels: LabelArray, stops: Sequence[int]) -> Pat
     return Path(kept, objective, merges, steps)
 
 
+def _best(found: list[tuple[LabelArray, float]]) -> tuple[LabelArray, float]:
+    return min(found, key=lambda one: one[1])
+
+
 @dataclass(frozen=True, eq=False)
 class Mender:
     """Looks once more at partitions of paths.
@@ -179,19 +185,34 @@ class Mender:
         pieces = joint.astype(np.int32)
         return cls(ground, pieces, ground.part.contract(pieces, n_jobs=ground.n_jobs), thorough)
 
-    def mended(self, labels: LabelArray, value: float, n_clusters: int) -> tuple[LabelArray, float]:
-        """Return a partition with an objective that is no higher; the same one every time."""
+    def mended(self, labels: LabelArray, value: float, n_clusters: int, above: LabelArray | None) -> tuple[LabelArray, float]:
+        """Return a partition with an objective that is no higher; the same one every time.
+
+        `above` is a mended partition into more clusters, None where there is none.
+        """
         if n_clusters == 1:
             return labels, value
-        found = [(labels, value)]
+        starts = [(labels, value)]
+        if above is not None:
+            more = int(above.max()) + 1
+            merges = merge_clusters(*self.ground.between(above), self.ground.objective(more), down_to=n_clusters)
+            starts.append(self.ground.refined(merges.names(n_clusters)[above], n_clusters))
+        if not self.thorough:
+            starts = [_best(starts)]
+        return _best([self._repaired_start(start, n_clusters, above) for start in starts])
+
+    def _repaired_start(
+        self, start: tuple[LabelArray, float], n_clusters: int, above: LabelArray | None
+    ) -> tuple[LabelArray, float]:
+        found = [start]
         if n_clusters <= MENDED and self.small.n_nodes > n_clusters:
             # A piece goes where its first node is: at few clusters all of its nodes do, nearly always.
             first = np.unique(self.pieces, return_index=True)[1]
-            put = self._repaired(self.small, labels[first], n_clusters)[0]
+            put = self._repaired(self.small, start[0][first], n_clusters)[0]
             found.append(self.ground.refined(put[self.pieces], n_clusters))
-        if self.thorough:
-            found.append(self._repaired(self.ground.part, min(found, key=lambda one: one[1])[0], n_clusters))
-        return min(found, key=lambda one: one[1])
+        if self.thorough or above is None:
+            found.append(self._repaired(self.ground.part, _best(found)[0], n_clusters))
+        return _best(found)
 
     def _repaired(self, level: WeightedGraph, labels: LabelArray, n_clusters: int) -> tuple[LabelArray, float]:
         found = repair_partition(

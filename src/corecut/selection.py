@@ -56,6 +56,8 @@ _BEYOND = 1.1
 _LEAST_LEAP = 1.1
 # The scale of confidence, and what its values are called: see Selection.
 _SCALE, SURE, FAIRLY_SURE = 0.3, 0.8, 0.5
+# Clusters below this share of the mean volume are crumbs: that they stand out says little of the rest.
+_CRUMB = 0.1
 # Entries of a graph whose nodes are repaired at every reported k: beyond, that costs more than two fits at k_max.
 _THOROUGH = 200_000
 # Where the shortest description has more than this share of k_max clusters, k_max was too small.
@@ -84,6 +86,8 @@ class Step:
     description
         How much shorter the partition makes a description of the graph, in nats per edge; 0 for one cluster, negative where
         the graph is described better without clusters.
+    crumbs
+        Number of clusters with less than a tenth of the mean volume.
     sizes
         Numbers of nodes of the clusters, falling.
     """
@@ -95,6 +99,7 @@ class Step:
     stability: float
     leap: float
     description: float
+    crumbs: int
     sizes: IntArray = field(repr=False)
 
 
@@ -108,8 +113,8 @@ class Selection:
         Number of clusters, and the one that comes next: by its leap, or, where no other k leaps, by its description. None
         where there is no other.
     confidence
-        Between 0 and 1: (1 - exp(-(x/0.3)²)) · stability, where x is the logarithm of the best leap less half of that of the
-        next largest. 0.8 is sure, below 0.5 unsure; it is 0 where nothing leaps.
+        Between 0 and 1: (1 - exp(-(x/0.3)²)) · stability · (1 - crumbs/k), where x is the logarithm of the best leap less half
+        of that of the next largest. 0.8 is sure, below 0.5 unsure; it is 0 where nothing leaps.
     path
         Figures of every reported k, rising.
     leaps
@@ -147,6 +152,9 @@ class Selection:
             what = "one cluster describes the graph best" if self.best == 1 else f"{self.best} clusters describe it shortest"
             return f"no number of clusters stands out, as in a graph without clusters; {what} (unsure{other})"
         leap = f"one more would cost {self.leaps[self.best]:.2f} times as much as it would if nothing set them apart"
+        crumbs = next(one.crumbs for one in self.path if one.n_clusters == self.best)
+        if crumbs:
+            leap += f", but {crumbs} of them {'is a crumb' if crumbs == 1 else 'are crumbs'} beside the others"
         return f"{self.best} clusters: {leap} ({word}, {self.confidence:.2f}{other})"
 
     def labels_at(self, n_clusters: int) -> LabelArray:
@@ -339,7 +347,7 @@ def _select(graph: Graph, low: int, high: int, ask: _Ask) -> Selection:
         start = partitions.best_path(high).merged(high)
         linkage = merge_clusters(*ground.between(start), ground.objective(high)).linkage()
     stability = figures[best].stability
-    confidence = beyond_chance * (max(stability, 0.0) if ask.n_init > 1 else 1.0)
+    confidence = beyond_chance * (max(stability, 0.0) if ask.n_init > 1 else 1.0) * (1 - figures[best].crumbs / best)
     return Selection(best, runner_up, confidence, path, leaps, linkage, low, high, stage.timings, partitions)
 
 
@@ -408,7 +416,10 @@ class _Partitions:
         """Return the best partition into k clusters, mended, and refined on the nodes."""
         if n_clusters not in self._found:
             value, labels = min(self.refined(n_clusters), key=lambda one: one[0])
-            self._found[n_clusters] = self.mender.mended(labels, value, n_clusters)[0]
+            # Of what is reported, which is found first and from above: any other k would depend on what was asked before.
+            reported = [k for k in self.paths[0].labels if k > n_clusters and k in self._found]
+            above = self._found[min(reported)] if reported else None
+            self._found[n_clusters] = self.mender.mended(labels, value, n_clusters, above)[0]
         return self.ground.down(self._found[n_clusters], n_clusters)
 
     def figures(self, k: int, theta: FloatArray) -> Step:
@@ -429,6 +440,7 @@ class _Partitions:
             float(np.mean(pairs)) if pairs else math.nan,
             math.nan,
             saved_description(between, sizes, graph.n_edges),
+            int(np.count_nonzero(volume < _CRUMB * total / k)),
             np.sort(sizes)[::-1],
         )
 

@@ -31,7 +31,7 @@ import numpy as np
 
 import corecut
 from corecut import _core
-from corecut._files import GraphFileError, building_directory, check_target, first_line, naming, publish_directory
+from corecut._files import GraphFileError, building_directory, check_target, first_line, led_to, naming, publish_directory
 from corecut._typing import AnyArray, FloatArray, IntArray
 from corecut._validation import thread_count
 from corecut.graph import Graph
@@ -248,7 +248,7 @@ class StoreWriter:
         """Open a writer for a new store; the store appears when the block ends without an error."""
         check_target(Path(path), make_folders=True, directory=True)
         # A link stays one; what it points to is replaced.
-        final = Path(os.path.realpath(path)) if Path(path).is_symlink() else Path(path)
+        final = led_to(Path(path))
         _refuse_existing(final, overwrite)
         with building_directory(final, name=Path(path)) as folder:
             writer = cls(folder)

@@ -39,19 +39,27 @@ std::vector<double> within_cluster(Context& context, const Csr<Index, Weight>& a
     return within;
 }
 
-// The matrix summed over square cells: total[c·side + d] is the sum of the A_xy with cell_x = c and cell_y = d. Rows are read one
-// after the other, so that sums are the same for any number of threads.
+// The symmetric matrix summed over square cells: total[c·side + d] is the sum of the A_xy with cell_x = c and cell_y = d. Rows are
+// read one after the other, so that sums are the same for any number of threads; of each pair of entries one is added up.
 template <class Index, class Weight>
 std::vector<double> cell_sums(Context& context, const Csr<Index, Weight>& a, const int32_t* cells, int64_t side) {
     for (int64_t x = 0; x < a.n; ++x)
         if (cells[x] < 0 || cells[x] >= side) throw InputError("a cell is not below their number");
-    std::vector<double> total(side * side, 0.0);
+    std::vector<double> total(side * side, 0.0), loops(side, 0.0);
     for (int64_t x = 0; x < a.n; ++x) {
         if ((x & 4095) == 0) context.check();
         const auto r = a.row(x);
         a.check_columns(r);
         double* line = &total[cells[x] * side];
-        for (int64_t p = r.begin; p < r.end; ++p) line[cells[a.indices[p]]] += a.weight(p);
+        for (int64_t p = r.begin; p < r.end; ++p) {
+            const int64_t y = static_cast<int64_t>(a.indices[p]);
+            if (y < x) line[cells[y]] += a.weight(p);
+            if (y == x) loops[cells[x]] += a.weight(p);
+        }
+    }
+    for (int64_t c = 0; c < side; ++c) {
+        for (int64_t d = 0; d < c; ++d) total[c * side + d] = total[d * side + c] = total[c * side + d] + total[d * side + c];
+        total[c * side + c] = 2 * total[c * side + c] + loops[c];
     }
     return total;
 }

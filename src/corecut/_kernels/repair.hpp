@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -81,6 +82,7 @@ Inner inner_graph(const Csr<Index, Weight>& a, const double* degrees, const doub
             const int64_t soon = members.node[first + i + kSplitAhead];
             prefetch(&a.indices[a.row(soon).begin]);
             prefetch(&degrees[soon]);
+            prefetch(&sizes[soon]);
         }
         const int64_t x = members.node[first + i];
         const auto r = a.row(x);
@@ -103,6 +105,9 @@ Inner inner_graph(const Csr<Index, Weight>& a, const double* degrees, const doub
     return in;
 }
 
+// Up to so many steps no Ritz value converges, and what is at right angles to the last two vectors is so to all.
+inline constexpr int kFewSteps = 10;
+
 // Returns `vectors` columns, one after the other, divided by √d: the coordinates by which nodes are put in order. They are those
 // of A + (τ/n)·s sᵀ with degrees d + τ·s, τ a share of the mean degree: more of it for parts of like size.
 inline std::vector<std::vector<double>> second_vectors(Context& context, const Inner& in, double regularization, int steps,
@@ -123,8 +128,14 @@ inline std::vector<std::vector<double>> second_vectors(Context& context, const I
         total += root[i] * root[i];
     }
     for (int64_t i = 0; i < n; ++i) trivial[i] = root[i] / std::sqrt(total);
+    // Four sums side by side: one alone waits for each addition before the next.
     const auto dot = [&](const std::vector<double>& x, const std::vector<double>& y) {
-        return std::inner_product(x.begin(), x.end(), y.begin(), 0.0);
+        double sum[4] = {};
+        int64_t i = 0;
+        for (; i + 4 <= n; i += 4)
+            for (int64_t lane = 0; lane < 4; ++lane) sum[lane] += x[i + lane] * y[i + lane];
+        for (; i < n; ++i) sum[0] += x[i] * y[i];
+        return (sum[0] + sum[1]) + (sum[2] + sum[3]);
     };
     const auto take_out = [&](std::vector<double>& x, const std::vector<double>& direction) {
         const double share = dot(x, direction);
@@ -156,7 +167,7 @@ inline std::vector<std::vector<double>> second_vectors(Context& context, const I
         }
         diagonal.push_back(dot(last, y));
         take_out(y, trivial);
-        for (const auto& direction : basis) take_out(y, direction);
+        for (size_t b = steps > kFewSteps || basis.size() < 2 ? 0 : basis.size() - 2; b < basis.size(); ++b) take_out(y, basis[b]);
         length = std::sqrt(dot(y, y));
         if (basis.size() % 10 == 0) {
             ritz = tridiagonal_eigen(diagonal, beside);
@@ -179,14 +190,43 @@ inline std::vector<std::vector<double>> second_vectors(Context& context, const I
     return found;
 }
 
+// From so many values on they are sorted by counting their bits, eleven at a time, instead of by comparisons.
+inline constexpr size_t kSortByCounting = 1024;
+
 // The order of values from low to high, those that are equal as they were. Values are sorted together with their places, so
 // that no comparison looks them up.
 inline std::vector<int32_t> rising_order(const std::vector<double>& values) {
-    std::vector<std::pair<double, int32_t>> keys(values.size());
-    for (size_t i = 0; i < values.size(); ++i) keys[i] = {values[i], static_cast<int32_t>(i)};
-    std::sort(keys.begin(), keys.end());
-    std::vector<int32_t> order(values.size());
-    for (size_t i = 0; i < values.size(); ++i) order[i] = keys[i].second;
+    const size_t n = values.size();
+    std::vector<int32_t> order(n);
+    if (n < kSortByCounting) {
+        std::vector<std::pair<double, int32_t>> keys(n);
+        for (size_t i = 0; i < n; ++i) keys[i] = {values[i], static_cast<int32_t>(i)};
+        std::sort(keys.begin(), keys.end());
+        for (size_t i = 0; i < n; ++i) order[i] = keys[i].second;
+        return order;
+    }
+    struct Key {
+        uint64_t bits;
+        int32_t place;
+    };
+    std::vector<Key> keys(n), other(n);
+    constexpr int kDigits = 6, kBits = 11;
+    std::vector<uint32_t> count(kDigits << kBits, 0);
+    for (size_t i = 0; i < n; ++i) {
+        // The bits of a number as an integer that rises with it; -0.0 is 0.0.
+        uint64_t bits = std::bit_cast<uint64_t>(values[i] + 0.0);
+        bits ^= bits >> 63 ? ~uint64_t{0} : uint64_t{1} << 63;
+        keys[i] = {bits, static_cast<int32_t>(i)};
+        for (int d = 0; d < kDigits; ++d) ++count[(d << kBits) + (bits >> (d * kBits) & ((1 << kBits) - 1))];
+    }
+    for (int d = 0; d < kDigits; ++d) {
+        uint32_t* start = &count[d << kBits];
+        uint32_t sum = 0;
+        for (int v = 0; v < 1 << kBits; ++v) sum += std::exchange(start[v], sum);
+        for (const Key& key : keys) other[start[key.bits >> (d * kBits) & ((1 << kBits) - 1)]++] = key;
+        keys.swap(other);
+    }
+    for (size_t i = 0; i < n; ++i) order[i] = keys[i].place;
     return order;
 }
 

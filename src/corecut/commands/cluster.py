@@ -19,7 +19,18 @@ from corecut._progress import Stages
 from corecut._typing import AnyArray, FloatArray, IntArray, LabelArray
 from corecut.advice import listening
 from corecut.commands.machines import Machines, machines
-from corecut.commands.options import GraphPath, Jobs, Reading, Seed, clusters_option, reading, shared, typed_command
+from corecut.commands.options import (
+    AsPoints,
+    Features,
+    GraphPath,
+    Jobs,
+    Reading,
+    Seed,
+    clusters_option,
+    reading,
+    shared,
+    typed_command,
+)
 from corecut.commands.screen import Listing, Screen, screen
 from corecut.commands.words import OF_POINTS, OPTION_OF, SETTABLE, in_options
 from corecut.edges import EdgeReport
@@ -147,12 +158,8 @@ def cluster(
     imbalance: Annotated[
         float | None, typer.Option(min=0.0, help="The same as --max-size 1+IMBALANCE: 0.03 allows 3 % above the mean.")
     ] = None,
-    points: Annotated[
-        bool, typer.Option("--points", help="GRAPH is a table of points (CSV, TSV, .npy, Parquet): cluster their neighbours.")
-    ] = False,
-    features: Annotated[
-        str | None, typer.Option(help="With --points: the columns to take, by name or by number from 0; all by default.")
-    ] = None,
+    points: AsPoints = False,
+    features: Features = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(

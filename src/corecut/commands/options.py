@@ -278,6 +278,12 @@ def reading(
 GraphPath = Annotated[
     Path, typer.Argument(metavar="GRAPH", help="Edge list, CSV, MatrixMarket, METIS, npz, Parquet, GraphML, GML or store.")
 ]
+AsPoints = Annotated[
+    bool, typer.Option("--points", help="GRAPH is a table of points (CSV, TSV, .npy, Parquet): cluster their neighbours.")
+]
+Features = Annotated[
+    str | None, typer.Option(help="With --points: the columns to take, by name or by number from 0; all by default.")
+]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Number of threads; all cores by default.")]
 Memory = Annotated[
     str, typer.Option(metavar="SIZE", callback=size_option, help="Stay within this much memory, for example 512MB or 2GB.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -139,6 +140,36 @@ def cluster_legend(ax: Axes, facts: PartitionFacts, palette: Palette) -> Artist:
 
 
 def shortened(name: str, most: int = 18) -> str:
-    """Return a name of any length as it fits beside a picture; dollar signs are letters, not formulas."""
-    text = name if len(name) <= most else name[: most - 1] + "…"
-    return text.replace("$", r"\$")
+    """Return a name of any length as it fits beside a picture.
+
+    Dollar signs are letters, not formulas. A letter that the font lacks is written by its number, as Python escapes it: boxes
+    would make names alike. A font that has it is chosen by matplotlib's `rcParams["font.family"]`.
+    """
+    known = _letters(tuple(_fonts()))
+    letters = [one if ord(one) in known else one.encode("unicode_escape").decode() for one in name[: most + 1]]
+    if len(name) > most or sum(map(len, letters)) > most:
+        while letters and sum(map(len, letters)) > most - 1:
+            letters.pop()
+        letters.append("…")
+    return "".join(letters).replace("$", r"\$")
+
+
+def _fonts() -> list[str]:
+    """Return the files of the fonts that text is written in: each has what those before lack."""
+    from matplotlib.font_manager import FontProperties, findfont
+
+    files = []
+    for family in FontProperties().get_family():
+        try:
+            files.append(str(findfont(FontProperties(family=family), fallback_to_default=False)))
+        except ValueError:  # not installed here
+            continue
+    return files or [str(findfont(FontProperties()))]
+
+
+@lru_cache
+def _letters(fonts: tuple[str, ...]) -> frozenset[int]:
+    """Return the numbers of the letters that some fonts have."""
+    from matplotlib.font_manager import get_font
+
+    return frozenset().union(*(get_font(file).get_charmap() for file in fonts))

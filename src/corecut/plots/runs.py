@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corecut.drawing import CURVES, path_of
-from corecut.plots.canvas import Drawing, finished, new_axes, require_matplotlib
+from corecut.plots.canvas import Drawing, finished, new_axes, require_matplotlib, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,14 +37,14 @@ def stages(times: Any, *, ax: Axes | None = None) -> Drawing:
     names, values = list(seconds), np.array([float(value) for value in seconds.values()])
     figure, axes, own = new_axes(ax, size=(7.2, 1.8 + 0.3 * len(names)))
     bars = axes.barh(np.arange(len(names)), values, color=_BLUE)
-    axes.set_yticks(np.arange(len(names)), names)
+    axes.set_yticks(np.arange(len(names)), [shortened(str(name), 40) for name in names])
     axes.invert_yaxis()
     axes.set_xlabel("seconds")
     axes.set_xlim(right=1.18 * max(float(values.max()), 1e-6))
     words = axes.bar_label(bars, [f"{value:,.3f}" if value < 10 else f"{value:,.1f}" for value in values], padding=3)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    caption = f"{values.sum():,.2f} seconds in all; {names[int(values.argmax())]} took the most."
+    caption = f"{values.sum():,.2f} seconds in all; {shortened(str(names[int(values.argmax())]), 40)} took the most."
     artists = {"stages": list(bars), "seconds": list(words)}
     return finished(figure, axes, artists, title="Time of each stage", caption=caption, own=own)
 

@@ -147,7 +147,7 @@ def _build(facts: PartitionFacts, model: Any, notes: RunNotes) -> Report:
         seconds=dict(notes.seconds if notes.seconds is not None else getattr(model, "timings_", {})),
         advice=list(notes.advice if notes.advice is not None else getattr(model, "advice_", [])),
         command=notes.command or (_in_python(model) if fitted else None),
-        seed=str(model.get_params()["random_state"]) if fitted and "random_state" in model.get_params() else None,
+        seed=str(model.random_state) if fitted and hasattr(model, "random_state") else None,
         path=path,
         pictures=heat_maps(facts, palette),
     )
