@@ -99,18 +99,16 @@ def test_labels_are_those_of_the_local_engine(
     assert left_behind(stored[weighted]) == []
 
 
-def test_labels_do_not_depend_on_the_number_of_workers(
-    cluster: Any, client: Any, stored: dict[bool, Graph], expected: dict[bool, Any]
-) -> None:
-    try:
-        for workers in (1, 3):
-            cluster.scale(workers)
-            while len(client.nthreads()) != workers:
-                client.sync(client.scheduler.identity)
+def test_labels_do_not_depend_on_the_number_of_workers(stored: dict[bool, Graph], expected: dict[bool, Any]) -> None:
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=60) as made,
+        distributed.Client(made) as client,
+    ):
+        for workers in (1, 2, 3, 8):
+            made.scale(workers)
+            client.wait_for_workers(workers, timeout=120)
+            assert len(client.nthreads()) == workers
             assert is_same(fitted(client, stored[False], block_entries=None), expected[False])
-    finally:
-        cluster.scale(2)
-        client.wait_for_workers(2, timeout=60)
 
 
 def test_a_client_is_an_engine_and_a_matrix_is_put_into_a_store(client: Any) -> None:
@@ -211,6 +209,28 @@ def test_a_killed_run_is_resumed_from_its_last_round(
     calls["second"] = 0
     assert is_same(fitted(client, stored[True], resume=True), expected[True])  # nothing to resume: from the beginning
     assert calls_of_a_whole_run <= calls["second"] + 2  # at most a stage of two calls was begun again
+
+
+def test_what_workers_keep_of_a_killed_run_is_not_taken_for_another_ones(
+    client: Any, stored: dict[bool, Graph], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, calls = Cluster.map, 0
+
+    def mapped(self: Any, *args: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 10:
+            raise KeyboardInterrupt
+        return run(self, *args)
+
+    monkeypatch.setattr(Cluster, "map", mapped)
+    with pytest.raises(KeyboardInterrupt):
+        fitted(client, stored[False], scratch=tmp_path / "scratch")
+    # Another bound on volumes, and so other moves, in the same folders.
+    settings = {"aggregate": True, "random_state": 0}
+    engine = DaskEngine(client, scratch=tmp_path / "scratch", least_entries=5000, block_entries=20_000)
+    model = CoresetSpectralClustering(3 * K, engine=engine, **settings).fit(stored[False])
+    assert is_same(model, CoresetSpectralClustering(3 * K, **settings).fit(stored[False]))
 
 
 def test_a_damaged_checkpoint_is_refused(

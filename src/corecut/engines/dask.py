@@ -19,7 +19,7 @@ import numpy as np
 
 from corecut import _core
 from corecut._files import require_free_space
-from corecut._typing import FloatArray, IntArray, LabelArray
+from corecut._typing import AnyArray, FloatArray, IntArray, LabelArray
 from corecut._validation import check_count
 from corecut.engines import tasks
 from corecut.engines.cluster import Cluster, is_client
@@ -31,10 +31,6 @@ from corecut.store import GraphStore
 
 # Blocks of rows for every thread of the cluster, where they are worth a task: a slow one must not keep all others waiting.
 _BLOCKS_PER_THREAD, _BLOCK_ENTRIES = 3, 16_000_000
-
-
-# What a round without a row to look at finds.
-_NO_MOVES: Arrays = {"nodes": np.empty(0, np.int32), "targets": np.empty(0, np.int32), "lacks": np.empty(0, np.int64)}
 
 
 def as_engine(engine: Any) -> DaskEngine | None:
@@ -128,7 +124,7 @@ class DaskEngine:
                     self._session.know(graph.indices, place)
                 else:
                     self._session.know(graph.indices, graph.store)
-                self.cluster.check(self._session.place(graph))
+                self.cluster.check(Path(self._session.place(graph).folder))
                 yield
                 self.cluster.forget()
             finally:
@@ -157,7 +153,7 @@ class DaskEngine:
         """Return groups; see :class:`~corecut.engines.local.Engine`."""
         if self._stays(graph) or masses is not graph.degrees:  # workers know degrees alone
             return self._local.group_nodes(graph, masses, cap, max_passes=max_passes)
-        here, place, blocks = self._stage("aggregation"), self._at(graph), self._blocks(graph)
+        here, place, blocks = self._stage("aggregation"), self._at(graph), self._blocks(graph, share=_core.ROUNDS_OF_A_PASS)
         if here.result.exists():
             return load(here.result)["groups"]
         threads, n = self._local.threads, graph.n_nodes
@@ -165,37 +161,43 @@ class DaskEngine:
         base = here.last_state()
         if base is None:
             base, step, few = 0, 0, False
-            here.begin_pass(0, labels=rounds.labels(), active=np.packbits(rounds.active()), position=np.array([0, 0]))
+            here.begin_pass(0, labels=rounds.labels(), active=rounds.active(), position=np.array([0, 0]))
         else:
             state = load(here.state(base))
             rounds.set_labels(state["labels"])
-            rounds.set_active(np.unpackbits(state["active"], count=n))
+            rounds.set_active(state["active"])
             step, few = int(state["position"][0]), bool(state["position"][1])
         number = base
         while step < max_passes:
             moves = 0
             for turn in range(_core.ROUNDS_OF_A_PASS):
                 record = here.round(number)
-                job = tasks.Round(place, str(here.folder), "aggregation", (cap,), number, base, (step, turn))
-                known = load(record) if record.exists() else None  # of a run that was killed
                 self._note(f"pass {step + 1}, round {turn + 1}")
-                found = known or self._gathered("aggregation", tasks.propose_groups, job, blocks)
+                known = load(record) if record.exists() else None  # of a run that was killed
+                if known is not None:
+                    found = known
+                elif rounds.entries_of_round(step, turn, self._least_of_a_round) < self._least_of_a_round:
+                    found = dict(zip(("nodes", "targets"), rounds.propose(0, n, step, turn), strict=True))
+                else:
+                    # Without marks all rows of a pass are looked at.
+                    told = self._tell(here, number, base, active=rounds.active()) if few else base
+                    job = tasks.Round(place, str(here.folder), "aggregation", (cap,), number, base, told, (step, turn))
+                    found = self._gathered("aggregation", tasks.propose_groups, job, blocks)
                 made = rounds.commit(found["nodes"], found["targets"], step, turn, few, threads)
                 if known is None:
-                    active = {"active": np.packbits(rounds.active())} if few else {}
-                    save(record, **found, made=made, **active)
+                    save(record, **found, made=made)
                 moves += int(made.sum())
                 number += 1
             step += 1
             if moves * _core.FEW_MOVES < n:
                 break
             if not few:
-                rounds.set_active(np.ones(n, np.uint8))
+                rounds.all_active()
             few = moves * _core.SOME_MOVES < n
             base = number
             position = np.array([step, int(few)])
-            here.begin_pass(number, labels=rounds.labels(), active=np.packbits(rounds.active()), position=position)
-        job = tasks.Round(place, str(here.folder), "aggregation", (cap,), number, base, (step, 0))
+            here.begin_pass(number, labels=rounds.labels(), active=rounds.active(), position=position)
+        job = tasks.Round(place, str(here.folder), "aggregation", (cap,), number, base, base, (step, 0))
         lone = self._gathered("aggregation", tasks.lone_nodes, job, blocks)
         rounds.finish(lone["nodes"], lone["targets"], threads)
         groups: LabelArray = rounds.labels()
@@ -247,7 +249,7 @@ class DaskEngine:
             return self._local.refine(
                 graph, sizes, labels, k=k, objective=objective, due=due, max_passes=max_passes, tolerance=tolerance
             )
-        here, place, blocks = self._stage("refinement"), self._at(graph), self._blocks(graph)
+        here, place, blocks = self._stage("refinement"), self._at(graph), self._blocks(graph, share=_core.ROUNDS_OF_A_PASS)
         if here.result.exists():
             done = load(here.result)
             labels[:] = done["labels"]
@@ -268,14 +270,19 @@ class DaskEngine:
             made_now = 0
             for turn in range(_core.ROUNDS_OF_A_PASS):
                 record = here.round(number)
-                job = tasks.Round(place, str(here.folder), "refinement", settings, number, base, (passes, turn))
-                recorded = load(record) if record.exists() else None  # of a run that was killed
-                asked = blocks if rounds.busy(passes, turn) else []
                 self._note(f"pass {passes + 1}, round {turn + 1}")
-                found = recorded or self._gathered("refinement", tasks.propose_moves, job, asked) or _NO_MOVES
+                recorded = load(record) if record.exists() else None  # of a run that was killed
+                if recorded is not None:
+                    found = recorded
+                elif rounds.entries_of_round(passes, turn, self._least_of_a_round) < self._least_of_a_round:
+                    found = dict(zip(("nodes", "targets", "lacks"), rounds.propose_all(passes, turn), strict=True))
+                else:
+                    told = self._tell(here, number, base, **_round_state(rounds))
+                    job = tasks.Round(place, str(here.folder), "refinement", settings, number, base, told, (passes, turn))
+                    found = self._gathered("refinement", tasks.propose_moves, job, blocks)
                 made = rounds.commit(found["nodes"], found["targets"], found["lacks"], passes, turn)
                 if recorded is None:
-                    save(record, **found, made=made, **_round_state(rounds))
+                    save(record, **found, made=made)
                 made_now += int(made.sum())
                 number += 1
             # As in `refine` of the native kernel.
@@ -355,28 +362,39 @@ class DaskEngine:
         return graph.n_entries <= self.least_entries or graph.n_nodes == 0
 
     def _at(self, graph: Graph) -> tasks.Place:
-        return tasks.Place(str(self._running.place(graph)))
+        return self._running.place(graph)
 
     def _stage(self, name: str) -> Checkpoints:
         return self._running.stage(name)
 
-    def _blocks(self, graph: Graph, *, small: bool = False) -> list[tasks.Block]:
+    @property
+    def _least_of_a_round(self) -> int:
+        """Rounds that look at rows of fewer entries stay in the client."""
+        return self.least_entries // _core.ROUNDS_OF_A_PASS
+
+    @staticmethod
+    def _tell(here: Checkpoints, number: int, base: int, **arrays: AnyArray) -> int:
+        """Write what workers must know before a round, unless the state has it. Returns the number of the file."""
+        if number > base:
+            save(here.asked(number), **arrays)
+        return number
+
+    def _blocks(self, graph: Graph, *, small: bool = False, share: int = 1) -> list[tasks.Block]:
         """Return blocks of rows with about as many entries each; nothing but the time depends on where they begin.
 
-        A task that holds all of its entries wants `small` ones, however many.
+        A task that holds all of its entries wants `small` ones, however many; one that reads but a `share` of its rows, one in
+        so many, larger ones.
         """
         if self.block_entries is not None:
             count = -(-graph.n_entries // self.block_entries)
         else:
             threads = max(1, sum(self.cluster.workers().values()))
-            count = max(threads, graph.n_entries // _BLOCK_ENTRIES)
+            count = max(threads, graph.n_entries // share // _BLOCK_ENTRIES)
             count = count if small else min(count, _BLOCKS_PER_THREAD * threads)
         return divided(graph.indptr, count, _core.ROWS_OF_A_BLOCK)
 
     def _gathered(self, stage: str, function: Callable[..., Any], job: tasks.Round, blocks: Sequence[tasks.Block]) -> Arrays:
         """Return the arrays that all blocks return, put together in their order."""
-        if not blocks:
-            return {}
         found = [unpacked(message) for message in self.cluster.map(stage, function, (job,), blocks)]
         return {name: np.concatenate([one[name] for one in found]) for name in found[0]}
 
@@ -387,8 +405,7 @@ def _say_nothing(text: str) -> None:
 
 def _round_state(rounds: Any) -> Arrays:
     """Return what workers need to know before a round of refinement, beside the labels."""
-    active = np.packbits(rounds.lacking() <= 0)
-    return {"active": active, **dict(zip(tasks.SUMS, rounds.sums(), strict=True))}
+    return {"active": rounds.active(), **dict(zip(tasks.SUMS, rounds.sums(), strict=True))}
 
 
 def _refined(counts: IntArray, values: FloatArray) -> Refined:

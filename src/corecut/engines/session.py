@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import tempfile
 import zlib
 from itertools import pairwise
@@ -21,6 +22,7 @@ class Session:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.run = secrets.token_hex(4)
         self._stages = 0
         self._known: list[tuple[AnyArray, Path]] = []
 
@@ -33,12 +35,12 @@ class Session:
         """Remember where the graph of these columns lies."""
         self._known.append((indices, folder))
 
-    def place(self, graph: Graph) -> Path:
+    def place(self, graph: Graph) -> tasks.Place:
         """Return where a graph lies; a quotient's degrees are put beside it when they are first needed."""
         folder = self._find(graph)
         if not GraphStore.is_store(folder) and not (folder / "degrees.npy").exists():
             save_plain(folder / "degrees.npy", graph.degrees)
-        return folder
+        return tasks.Place(str(folder), self.run)
 
     def _find(self, graph: Graph) -> Path:
         for indices, folder in self._known:

@@ -27,9 +27,18 @@ Block = tuple[int, int]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a graph lies: a store, or the files of a quotient in the scratch folder."""
+    """Where a graph lies: a store, or the files of a quotient in the scratch folder.
+
+    Attributes
+    ----------
+    folder
+        Its name.
+    run
+        Of which run: what a worker keeps of another one that had the same folder is not taken for this one's.
+    """
 
     folder: str
+    run: str
 
     def files(self) -> dict[str, AnyArray]:
         """Map the arrays of the graph; degrees too."""
@@ -62,8 +71,8 @@ class Round:
         "aggregation" or "refinement".
     settings
         What the stage's rounds are made with: the bound on volumes; or k, fee, smallest and largest size.
-    number, base
-        Rounds before this one, and before the last state that was written.
+    number, base, told
+        Rounds before this one, before the last state that was written, and before the one when sums and rows to look at were.
     turn
         Pass, and round of the pass.
     """
@@ -74,6 +83,7 @@ class Round:
     settings: tuple[float, ...]
     number: int
     base: int
+    told: int
     turn: tuple[int, int]
 
 
@@ -87,11 +97,12 @@ class _Kept:
         self.matrix: Any = None
         self.stage: tuple[Any, ...] | None = None
         self.number = -1
+        self.told: tuple[Any, int] | None = None
         self.rounds: Any = None
 
     def let_go(self) -> None:
         """Forget everything."""
-        self.rounds = self.stage = self.matrix = self.place = None
+        self.rounds = self.stage = self.told = self.matrix = self.place = None
         self.files = {}
 
     def graph(self, place: Place) -> tuple[Any, dict[str, AnyArray]]:
@@ -107,21 +118,23 @@ class _Kept:
         stage = (job.place, job.stage)
         checkpoints = Checkpoints(Path(job.stage))
         if self.stage != stage:
-            self.rounds = self.stage = None  # before the next one takes memory
+            self.rounds = self.stage = self.told = None  # before the next one takes memory
             self.rounds = self._begun(job, checkpoints)
             self.stage, self.number = stage, -1
         if self.number > job.number or self.number < job.base:
             self.rounds.set_labels(load(checkpoints.state(job.base), "labels")["labels"])
             self.number = job.base
-        if self.number == job.base:  # a pass may begin with other sums, or other rows to look at, than the last one ended with
-            self._know(load(checkpoints.state(job.base), *_KNOWN))
         while self.number < job.number:
             number, self.number = self.number, -1  # should this fail half-way
-            made = load(checkpoints.round(number), "nodes", "targets", "made", *_KNOWN)
+            made = load(checkpoints.round(number), "nodes", "targets", "made")
             chosen = made["made"].astype(bool)
             self.rounds.move(made["nodes"][chosen], made["targets"][chosen])
-            self._know(made)
             self.number = number + 1
+        if self.told != (stage, job.told):
+            # A round may begin with other sums, or other rows to look at, than the last one ended with.
+            told = checkpoints.state(job.base) if job.told == job.base else checkpoints.asked(job.told)
+            self._know(load(told, *_KNOWN))
+            self.told = stage, job.told
         return self.rounds
 
     def _begun(self, job: Round, checkpoints: Checkpoints) -> Any:
@@ -136,7 +149,7 @@ class _Kept:
 
     def _know(self, arrays: dict[str, AnyArray]) -> None:
         if "active" in arrays:
-            self.rounds.set_active(np.unpackbits(arrays["active"], count=self.files["indptr"].size - 1))
+            self.rounds.set_active(arrays["active"])
         if "inside" in arrays:
             self.rounds.set_sums(*(arrays[name] for name in SUMS))
 
