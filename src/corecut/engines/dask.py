@@ -16,17 +16,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from corecut import _core
 from corecut._files import require_free_space
 from corecut._typing import AnyArray, FloatArray, IntArray, LabelArray
 from corecut._validation import check_count
-from corecut.engines import tasks
+from corecut.engines import coresets, tasks
 from corecut.engines.cluster import Cluster, is_client
-from corecut.engines.local import LocalEngine, Refined, Rows
+from corecut.engines.local import Centres, Distances, Drawn, Labelled, LocalEngine, Refined, Rows
 from corecut.engines.scratch import Arrays, Checkpoints, EngineError, Scratch, load, save, save_plain, unpacked
 from corecut.engines.session import Session, assemble, beside, divided, fingerprint, verify
 from corecut.graph import Graph
+from corecut.kernel import KernelView
 from corecut.store import GraphStore
 
 # Blocks of rows for every thread of the cluster, where they are worth a task: a slow one must not keep all others waiting.
@@ -342,6 +344,57 @@ class DaskEngine:
             own[begin:end], other[begin:end] = part["own"], part["other"]
         return own, other
 
+    def race(self, kernel: KernelView, points: IntArray, count: int, *, seed: int, number: int) -> IntArray:
+        """Return the winners; see :class:`~corecut.engines.local.Engine`."""
+        if self._stays(kernel.graph):
+            return self._local.race(kernel, points, count, seed=seed, number=number)
+        stage = self._by_rows("seeds", kernel.graph)
+        return coresets.race(stage, self._running.kernel(kernel), points, count, (seed, number))
+
+    def distances(self, kernel: KernelView, points: IntArray) -> Distances:
+        """Return distances; see :class:`~corecut.engines.local.Engine`."""
+        if self._stays(kernel.graph):
+            return self._local.distances(kernel, points)
+        return coresets.distances(self._by_rows("seeds", kernel.graph), self._running.kernel(kernel), points)
+
+    def draw(
+        self,
+        kernel: KernelView,
+        points: IntArray,
+        *,
+        distances: FloatArray,
+        nearest: LabelArray,
+        by_seeds: bool,
+        n_draws: int,
+        seed: int,
+    ) -> Drawn:
+        """Draw points; see :class:`~corecut.engines.local.Engine`. Workers find the distances again."""
+        settings: dict[str, Any] = {"by_seeds": by_seeds, "n_draws": n_draws, "seed": seed}
+        if self._stays(kernel.graph):
+            return self._local.draw(kernel, points, distances=distances, nearest=nearest, **settings)
+        stage = self._by_rows("coreset", kernel.graph)
+        return coresets.draw(stage, self._running.kernel(kernel), kernel.weights, points, threads=self.threads, **settings)
+
+    def induced(self, graph: Graph, nodes: IntArray) -> sp.csr_array:
+        """Return the submatrix; see :class:`~corecut.engines.local.Engine`."""
+        if self._stays(graph) or nodes.size == 0:
+            return self._local.induced(graph, nodes)
+        lengths = graph.indptr[nodes + 1] - graph.indptr[nodes]
+        blocks = divided(np.concatenate([[0], np.cumsum(lengths)]), self._count(int(lengths.sum())), 1)
+        stage = coresets.Stage("coreset", self.cluster, self._stage("coreset"), self._at(graph), blocks)
+        return coresets.induced(stage, nodes)
+
+    def label(self, kernel: KernelView, centres: Centres) -> Labelled:
+        """Return nearest centres; see :class:`~corecut.engines.local.Engine`."""
+        if self._stays(kernel.graph):
+            return self._local.label(kernel, centres)
+        return coresets.label(self._by_rows("labelling", kernel.graph), kernel, centres)
+
+    def _by_rows(self, name: str, graph: Graph) -> coresets.Stage:
+        """Return a stage whose sums are those of fixed blocks of rows."""
+        blocks = divided(graph.indptr, self._count(graph.n_entries), _core.ROWS_OF_A_MASS)
+        return coresets.Stage(name, self.cluster, self._stage(name), self._at(graph), blocks)
+
     def write_labels(self, graph: Graph, labels: LabelArray, folder: str | os.PathLike[str]) -> None:
         """Write labels as a folder of Parquet files, one for each block of nodes; all workers must see the folder.
 
@@ -385,13 +438,14 @@ class DaskEngine:
         A task that holds all of its entries wants `small` ones, however many; one that reads but a `share` of its rows, one in
         so many, larger ones.
         """
+        return divided(graph.indptr, self._count(graph.n_entries, small=small, share=share), _core.ROWS_OF_A_BLOCK)
+
+    def _count(self, entries: int, *, small: bool = False, share: int = 1) -> int:
         if self.block_entries is not None:
-            count = -(-graph.n_entries // self.block_entries)
-        else:
-            threads = max(1, sum(self.cluster.workers().values()))
-            count = max(threads, graph.n_entries // share // _BLOCK_ENTRIES)
-            count = count if small else min(count, _BLOCKS_PER_THREAD * threads)
-        return divided(graph.indptr, count, _core.ROWS_OF_A_BLOCK)
+            return -(-entries // self.block_entries)
+        threads = max(1, sum(self.cluster.workers().values()))
+        count = max(threads, entries // share // _BLOCK_ENTRIES)
+        return count if small else min(count, _BLOCKS_PER_THREAD * threads)
 
     def _gathered(self, stage: str, function: Callable[..., Any], job: tasks.Round, blocks: Sequence[tasks.Block]) -> Arrays:
         """Return the arrays that all blocks return, put together in their order."""

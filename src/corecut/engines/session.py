@@ -14,6 +14,7 @@ from corecut._typing import AnyArray, IntArray
 from corecut.engines import tasks
 from corecut.engines.scratch import Checkpoints, EngineError, load, save_plain, writing
 from corecut.graph import Graph
+from corecut.kernel import KernelView
 from corecut.store import GraphStore
 
 
@@ -25,6 +26,7 @@ class Session:
         self.run = secrets.token_hex(4)
         self._stages = 0
         self._known: list[tuple[AnyArray, Path]] = []
+        self._kernels: list[tuple[AnyArray, Path]] = []
 
     def stage(self, name: str) -> Checkpoints:
         """Return the files of the next stage; the same stages come in the same order in every run."""
@@ -41,6 +43,19 @@ class Session:
         if not GraphStore.is_store(folder) and not (folder / "degrees.npy").exists():
             save_plain(folder / "degrees.npy", graph.degrees)
         return tasks.Place(str(folder), self.run)
+
+    def kernel(self, kernel: KernelView) -> Path:
+        """Return the folder of a kernel's arrays, which are written when they are first needed."""
+        for diagonal, folder in self._kernels:
+            if diagonal is kernel.diagonal:
+                return folder
+        folder = self.folder / f"kernel-{len(self._kernels)}"
+        folder.mkdir(exist_ok=True)
+        for name in ("scale", "diagonal", "weights"):
+            if (array := getattr(kernel, name)) is not None:
+                save_plain(folder / f"{name}.npy", array)
+        self._kernels.append((kernel.diagonal, folder))
+        return folder
 
     def _find(self, graph: Graph) -> Path:
         for indices, folder in self._known:

@@ -154,6 +154,12 @@ class _Kept:
             self.rounds.set_sums(*(arrays[name] for name in SUMS))
 
 
+def matrix_at(place: Place) -> Any:
+    """Return the matrix of a graph."""
+    with _KEPT.lock:
+        return _KEPT.graph(place)[0]
+
+
 SUMS = ("inside", "volume", "size", "members")
 _KNOWN = ("active", *SUMS)
 _KEPT = _Kept()
@@ -203,8 +209,7 @@ def propose_moves(job: Round, block: Block) -> dict[str, Any]:
 
 def weights_within(place: Place, stage: str, block: Block) -> dict[str, Any]:
     """Return the weight of every row towards its own cluster."""
-    with _KEPT.lock:
-        matrix, _ = _KEPT.graph(place)
+    matrix = matrix_at(place)
     labels = np.load(Path(stage) / "labels.npy", mmap_mode="r")
     within = _core.weights_within(matrix, labels, *block)
     return packed(Path(stage) / f"within-{block[0]}.npz", within=within)
@@ -215,8 +220,7 @@ _PIECES = ("groups", "lengths", "columns", "weights")
 
 def contract_rows(place: Place, stage: str, count: int, borders: IntArray, block: Block) -> int:
     """Write what the rows of a block add to the quotient, by parts of the groups. Returns the number of entries."""
-    with _KEPT.lock:
-        matrix, _ = _KEPT.graph(place)
+    matrix = matrix_at(place)
     groups = np.load(Path(stage) / "groups.npy", mmap_mode="r")
     found: tuple[AnyArray, ...] = _core.contract_rows(matrix, groups, count, *block, borders)
     for name, array in zip((*_PIECES, "starts"), found, strict=True):
@@ -243,16 +247,14 @@ def merge_groups(stage: str, count: int, borders: IntArray, begins: IntArray, bl
 
 def first_pairs(place: Place, stage: str, block: Block) -> dict[str, Any]:
     """Return pairs of nodes that the first entries of the rows join."""
-    with _KEPT.lock:
-        matrix, _ = _KEPT.graph(place)
+    matrix = matrix_at(place)
     one, other = _core.first_pairs(matrix, *block)
     return packed(Path(stage) / f"first-{block[0]}.npz", one=one, other=other)
 
 
 def joining_pairs(place: Place, stage: str, block: Block) -> dict[str, Any]:
     """Return pairs of components, as far as they are known, that entries of the rows join."""
-    with _KEPT.lock:
-        matrix, _ = _KEPT.graph(place)
+    matrix = matrix_at(place)
     leaders = np.load(Path(stage) / "leaders.npy", mmap_mode="r")
     one, other = _core.joining_pairs(matrix, leaders, *block)
     return packed(Path(stage) / f"joining-{block[0]}.npz", one=one, other=other)
@@ -260,8 +262,7 @@ def joining_pairs(place: Place, stage: str, block: Block) -> dict[str, Any]:
 
 def margins(place: Place, stage: str, k: int, block: Block) -> dict[str, Any]:
     """Return the weight of every row towards its own cluster and towards the strongest other one."""
-    with _KEPT.lock:
-        matrix, _ = _KEPT.graph(place)
+    matrix = matrix_at(place)
     labels = np.load(Path(stage) / "labels.npy", mmap_mode="r")
     own, other = _core.margins_of_rows(matrix, labels, k, *block)
     return packed(Path(stage) / f"margins-{block[0]}.npz", own=own, other=other)
