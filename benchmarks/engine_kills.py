@@ -3,8 +3,9 @@
     python benchmarks/engine_kills.py workers --kills 20        a worker process in each stage in turn, over several runs
     python benchmarks/engine_kills.py clients --kills 10        the client and its workers at a random moment; resume
 
-Runs take turns between the two ways to labels, by aggregation and through a coreset. Every run must end with the labels of the local engine, and leave neither a process nor a file behind. The last line says how
-many kills there were and how many runs differed; the exit status is 1 if any did.
+Runs take turns between the two ways to labels, by aggregation and through a coreset. Every run must end with the labels of the
+local engine, and leave neither a process nor a file behind. The last line says how many kills there were and how many runs
+differed; the exit status is 1 if any did.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def disturbed_run(store: GraphStore, way: str, dice: random.Random) -> tuple[np.
 
     killed = 0
     with (
-        LocalCluster(n_workers=len(WAYS[way][1]), threads_per_worker=1, dashboard_address=":0", silence_logs=60) as cluster,
+        LocalCluster(n_workers=len(WAYS[way][1]) + 1, threads_per_worker=1, dashboard_address=":0", silence_logs=60) as cluster,
         Client(cluster) as client,
     ):
         processes = client.run(os.getpid)
