@@ -154,6 +154,10 @@ def test_parts_isolated_nodes_and_loops(client: Any, tmp_path: Path) -> None:
         cap = float(graph.degrees.sum()) / 60
         groups = engine.group_nodes(graph, graph.degrees, cap, max_passes=5)
         assert np.array_equal(groups, local.group_nodes(graph, graph.degrees, cap, max_passes=5))
+        sizes = np.random.default_rng(3).integers(1, 4, graph.n_nodes).astype(float)
+        by_size = engine.group_nodes(graph, sizes, 90.0, max_passes=5)
+        assert np.array_equal(by_size, local.group_nodes(graph, sizes, 90.0, max_passes=5))
+        assert not np.array_equal(by_size, groups)
         count = int(groups.max()) + 1
         for mine, other in zip(engine.contract(graph, groups, count), local.contract(graph, groups, count), strict=True):
             assert np.array_equal(mine, other)

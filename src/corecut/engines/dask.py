@@ -153,22 +153,16 @@ class DaskEngine:
 
     def group_nodes(self, graph: Graph, masses: FloatArray, cap: float, *, max_passes: int) -> LabelArray:
         """Return groups; see :class:`~corecut.engines.local.Engine`."""
-        if self._stays(graph) or masses is not graph.degrees:  # workers know degrees alone
+        if self._stays(graph):
             return self._local.group_nodes(graph, masses, cap, max_passes=max_passes)
         here, place, blocks = self._stage("aggregation"), self._at(graph), self._blocks(graph, share=_core.ROUNDS_OF_A_PASS)
         if here.result.exists():
             return load(here.result)["groups"]
+        if masses is not graph.degrees:  # which workers know
+            save_plain(here.folder / "masses.npy", masses)
         threads, n = self._local.threads, graph.n_nodes
-        rounds = _core.GroupRounds(graph.matrix, graph.degrees, cap, threads)
-        base = here.last_state()
-        if base is None:
-            base, step, few = 0, 0, False
-            here.begin_pass(0, labels=rounds.labels(), active=rounds.active(), position=np.array([0, 0]))
-        else:
-            state = load(here.state(base))
-            rounds.set_labels(state["labels"])
-            rounds.set_active(state["active"])
-            step, few = int(state["position"][0]), bool(state["position"][1])
+        rounds = _core.GroupRounds(graph.matrix, masses, cap, threads)
+        base, step, few = self._begun_groups(here, rounds)
         number = base
         while step < max_passes:
             moves = 0
@@ -205,6 +199,22 @@ class DaskEngine:
         groups: LabelArray = rounds.labels()
         here.finish(groups=groups)
         return groups
+
+    @staticmethod
+    def _begun_groups(here: Checkpoints, rounds: Any) -> tuple[int, int, bool]:
+        """Bring rounds of aggregation to their beginning, or to the last state of a run that was killed.
+
+        Returns the numbers of rounds and passes before it, and whether only neighbours of moved nodes are looked at.
+        """
+        base = here.last_state()
+        if base is None:
+            here.begin_pass(0, labels=rounds.labels(), active=rounds.active(), position=np.array([0, 0]))
+            return 0, 0, False
+        state = load(here.state(base))
+        rounds.set_labels(state["labels"])
+        rounds.set_active(state["active"])
+        step, few = state["position"].tolist()
+        return base, step, bool(few)
 
     def contract(self, graph: Graph, groups: LabelArray, count: int) -> Rows:
         """Return the quotient's rows; see :class:`~corecut.engines.local.Engine`. They are mapped from the scratch folder."""

@@ -141,7 +141,8 @@ class _Kept:
         matrix, files = self.graph(job.place)
         if job.kind == "aggregation":
             (cap,) = job.settings
-            return _core.GroupRounds(matrix, files["degrees"], cap, 1)
+            masses = checkpoints.folder / "masses.npy"
+            return _core.GroupRounds(matrix, np.load(masses, mmap_mode="r") if masses.exists() else files["degrees"], cap, 1)
         k, *objective = job.settings
         sizes = np.load(checkpoints.folder / "sizes.npy", mmap_mode="r")
         labels = load(checkpoints.state(job.base), "labels")["labels"]
