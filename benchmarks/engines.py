@@ -5,7 +5,9 @@
     python benchmarks/engines.py --json engines.json
 
 For every run: seconds by the clock and of all processors, the factors over the local engine, the highest anonymous memory of
-a worker and of the client, ARI and cut, and whether the labels are those of the local engine. Linux only. Of the run with one
+a worker and of the client, ARI and cut, and whether the labels are those of the local engine; then where the seconds went, and
+how many of them calls without any work would have taken. Beside other work the clock says little, and processor time more.
+Linux only. Of the run with one
 worker every call to the cluster is kept in the results: how long its tasks took, how many bytes came back, how long the
 client worked before the next call and how many bytes it left for the workers. benchmarks/engine_arithmetic.py scales these to
 other graphs and clusters.
@@ -27,7 +29,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from corecut import CoresetSpectralClustering, DaskEngine, Graph, GraphStore, make_degree_corrected_sbm
 from corecut.engines import dask, scratch
-from corecut.engines.cluster import Cluster
+from corecut.engines.cluster import Cluster, connect
 
 K = 100
 # What only a run that is resumed, or a new worker, reads of a round's files.
@@ -139,9 +141,36 @@ def planted(folder: Path, n: int, mean_degree: float) -> tuple[GraphStore, np.nd
     return GraphStore.open(place), np.load(labels)
 
 
-def compare(store: GraphStore, truth: np.ndarray, counts: list[int]) -> dict[str, Any]:
-    from distributed import Client, LocalCluster
+def nothing(block: tuple[int, int]) -> None:
+    del block
 
+
+def empty_call(client: Any, processes: list[int], times: int = 30) -> tuple[float, float]:
+    """Return the seconds, by the clock and of all processors, of a call of one empty task per worker."""
+    cluster = Cluster(client, 0)
+    blocks = [(i, i + 1) for i in range(len(cluster.workers()))]
+    cluster.map("empty", nothing, (), blocks)
+    with Watch(processes) as watch:
+        begin = time.perf_counter()
+        for _ in range(times):
+            cluster.map("empty", nothing, (), blocks)
+        seconds = time.perf_counter() - begin
+    return seconds / times, watch.processor / times
+
+
+def overhead(calls: list[list[Any]], empty: tuple[float, float], seconds: float) -> dict[str, Any]:
+    """Return where the seconds of a run went: in calls to the workers, of these in calls as such, and in the client."""
+    inside = sum(call[1] for call in calls)
+    return {
+        "calls": len(calls),
+        "seconds_in_calls": round(inside, 2),
+        "seconds_of_empty_calls": round(len(calls) * empty[0], 2),
+        "processor_of_empty_calls": round(len(calls) * empty[1], 2),
+        "seconds_in_client": round(seconds - inside, 2),
+    }
+
+
+def compare(store: GraphStore, truth: np.ndarray, counts: list[int]) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     calls: list[list[Any]] = []
     expected = None
@@ -155,11 +184,9 @@ def compare(store: GraphStore, truth: np.ndarray, counts: list[int]) -> dict[str
                 seconds = time.perf_counter() - begin
             expected = model.labels_
         else:
-            with (
-                LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0", memory_limit=0) as cluster,
-                Client(cluster) as client,
-            ):
+            with connect(f"local:{workers}") as client:
                 processes = list(client.run(os.getpid).values())
+                empty = empty_call(client, [*processes, os.getpid()])
                 model.set_params(engine=DaskEngine(client))
                 with Watch([*processes, os.getpid()]) as watch, Record() as record:
                     begin = time.perf_counter()
@@ -182,6 +209,8 @@ def compare(store: GraphStore, truth: np.ndarray, counts: list[int]) -> dict[str
             "same": bool(np.array_equal(model.labels_, expected)),
             "stages": {name: round(value, 2) for name, value in model.timings_.items()},
         }
+        if workers:
+            row |= overhead(record.calls, empty, seconds)
         rows.append(row)
         print(json.dumps(row), flush=True)
     return {"nodes": store.n_nodes, "entries": store.n_entries, "k": K, "runs": rows, "calls": calls}

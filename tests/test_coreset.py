@@ -15,7 +15,7 @@ import twins
 from hypothesis import given, strategies as st
 
 from corecut import Coreset, KernelView, _core, build_coreset, sample_seeds
-from corecut.coreset import epsilon_size, everything, importance_sample, sensitivities, stratified_sample
+from corecut.coreset import epsilon_size, everything, importance_sample, stratified_sample
 from corecut.metrics import squared_distances
 
 # Standard errors that a mean may lie from its expectation; a normal number does so once in two million.
@@ -23,6 +23,10 @@ DEVIATIONS = 5.0
 
 
 # --- sensitivities and draws ---------------------------------------------------------------------------------------------
+
+
+def sensitivities(view: KernelView, seeds: Any, *, importance: str) -> Any:
+    return _core.sensitivities(view.weights, seeds.distances, seeds.nearest, seeds.points, importance == "seeds", 2)
 
 
 def test_sensitivities_by_definition(problem: problems.Problem, method: Any, importance: Any) -> None:

@@ -9,24 +9,39 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import checks
 import numpy as np
 import problems
 import pytest
 import scipy.sparse as sp
 
-from corecut import CoresetSpectralClustering, DaskEngine, Graph, GraphStore, make_degree_corrected_sbm, make_sbm
+from corecut import (
+    CoresetSpectralClustering,
+    DaskEngine,
+    Graph,
+    GraphStore,
+    KernelView,
+    _core,
+    make_degree_corrected_sbm,
+    make_sbm,
+)
+from corecut.coreset import importance_sample
+from corecut.coreset_graphs import graph_of_coreset
 from corecut.edges import EdgeRules
 from corecut.engines import LocalEngine, scratch as scratch_files, tables, tasks
 from corecut.engines.cluster import Cluster, connect
 from corecut.engines.scratch import EngineError, Scratch, ScratchError, load, save
 from corecut.engines.session import divided
+from corecut.labelling import label_by
 from corecut.readers.dispatch import convert_graph
 from corecut.readers.layout import EdgeOptions
+from corecut.sampling import draw_seeds
 
 distributed = pytest.importorskip("distributed")
 
@@ -44,7 +59,12 @@ def cluster() -> Iterator[Any]:
 @pytest.fixture
 def client(cluster: Any) -> Iterator[Any]:
     with distributed.Client(cluster) as made:
-        made.wait_for_workers(2, timeout=60)
+        try:
+            made.wait_for_workers(2, timeout=30)
+        except TimeoutError:  # a nanny whose worker was killed while it started does not start another
+            cluster.scale(0)
+            cluster.scale(2)
+            made.wait_for_workers(2, timeout=60)
         yield made
 
 
@@ -99,18 +119,16 @@ def test_labels_are_those_of_the_local_engine(
     assert left_behind(stored[weighted]) == []
 
 
-def test_labels_do_not_depend_on_the_number_of_workers(
-    cluster: Any, client: Any, stored: dict[bool, Graph], expected: dict[bool, Any]
-) -> None:
-    try:
-        for workers in (1, 3):
-            cluster.scale(workers)
-            while len(client.nthreads()) != workers:
-                client.sync(client.scheduler.identity)
+def test_labels_do_not_depend_on_the_number_of_workers(stored: dict[bool, Graph], expected: dict[bool, Any]) -> None:
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=60) as made,
+        distributed.Client(made) as client,
+    ):
+        for workers in (1, 2, 3, 8):
+            made.scale(workers)
+            client.wait_for_workers(workers, timeout=120)
+            assert len(client.nthreads()) == workers
             assert is_same(fitted(client, stored[False], block_entries=None), expected[False])
-    finally:
-        cluster.scale(2)
-        client.wait_for_workers(2, timeout=60)
 
 
 def test_a_client_is_an_engine_and_a_matrix_is_put_into_a_store(client: Any) -> None:
@@ -136,6 +154,10 @@ def test_parts_isolated_nodes_and_loops(client: Any, tmp_path: Path) -> None:
         cap = float(graph.degrees.sum()) / 60
         groups = engine.group_nodes(graph, graph.degrees, cap, max_passes=5)
         assert np.array_equal(groups, local.group_nodes(graph, graph.degrees, cap, max_passes=5))
+        sizes = np.random.default_rng(3).integers(1, 4, graph.n_nodes).astype(float)
+        by_size = engine.group_nodes(graph, sizes, 90.0, max_passes=5)
+        assert np.array_equal(by_size, local.group_nodes(graph, sizes, 90.0, max_passes=5))
+        assert not np.array_equal(by_size, groups)
         count = int(groups.max()) + 1
         for mine, other in zip(engine.contract(graph, groups, count), local.contract(graph, groups, count), strict=True):
             assert np.array_equal(mine, other)
@@ -160,10 +182,86 @@ def test_other_ways_have_the_same_labels(client: Any, settings: dict[str, Any]) 
     assert np.array_equal(model.fit(graph).labels_, local.labels_)
 
 
-@pytest.mark.parametrize("stage", ["components", "aggregation", "contraction", "refinement", "metrics"])
-def test_a_worker_that_dies_costs_a_retry(
-    client: Any, stored: dict[bool, Graph], expected: dict[bool, Any], stage: str, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture(scope="module")
+def dense(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    """Return a graph of three blocks of rows and a bit, with loops, weights that add up inexactly, and nodes without edges."""
+    rng = np.random.default_rng(0)
+    n = 3 * _core.ROWS_OF_A_MASS + 700
+    source = rng.integers(0, n, 3 * n)
+    target = (source + rng.integers(0, n // K, source.size)) // (n // K) * (n // K) + rng.integers(0, n // K, source.size)
+    inside = (target < n) & (source % 50 > 0) & (target % 50 > 0)
+    upper = sp.csr_array((rng.random(inside.sum()) + 0.1, (source[inside], target[inside])), shape=(n, n))
+    place = tmp_path_factory.mktemp("dense") / "dense.store"
+    return GraphStore.write(Graph.from_matrix(upper + upper.T), place).graph
+
+
+@pytest.mark.parametrize("importance", ["cluster", "seeds"])
+def test_seeds_coreset_and_labels_are_those_of_threads(client: Any, dense: Graph, importance: Any) -> None:
+    engine, local = DaskEngine(client, least_entries=1000, block_entries=200_000), LocalEngine()
+    kernel = KernelView.from_graph(dense)
+    with engine.session(dense, {"random_state": 0}):
+        found: dict[Any, Any] = {}
+        for one in (engine, local):
+            seeds = draw_seeds(kernel, 40, method="rounds", random_state=0, engine=one)
+            coreset = importance_sample(kernel, seeds, 3000, importance=importance, random_state=1, engine=one)
+            small = graph_of_coreset(kernel, coreset, degrees="rows", engine=one)
+            labels = (coreset.indices % 7).astype(np.int32)
+            found[one] = seeds, coreset, small, label_by(kernel, coreset, labels, 8, candidates="all", engine=one)
+            regular = kernel.regularized(0.3, np.ones(dense.n_nodes))
+            found[one] += (label_by(regular, coreset, labels, 8, candidates="touched", engine=one),)
+        for mine, other in zip(found[engine], found[local], strict=True):
+            checks.same_bits(mine, other)
+    assert found[local][0].points.size == 42
+    assert left_behind(dense) == []
+
+
+def by_coreset(graph: Graph, client: Any = None, **options: Any) -> Any:
+    """Return the labels of the way through a coreset. It does not suit this graph, and says so."""
+    engine = None if client is None else DaskEngine(client, **{"least_entries": 1000, "block_entries": 200_000} | options)
+    settings = {"aggregate": False, "coreset_size": 2000, "sampler": "rounds", "refine": False, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return CoresetSpectralClustering(K, engine=engine, **settings).fit_predict(graph)
+
+
+@pytest.fixture(scope="module")
+def expected_by_coreset(dense: Graph) -> Any:
+    return by_coreset(dense)
+
+
+def test_the_way_through_a_coreset_is_resumed(
+    client: Any, dense: Graph, expected_by_coreset: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    run, stages = Cluster.map, []
+
+    def mapped(self: Any, stage: str, *args: Any) -> Any:
+        stages.append(stage)
+        if stage == "labelling" and "seeds" in stages:
+            raise KeyboardInterrupt
+        return run(self, stage, *args)
+
+    monkeypatch.setattr(Cluster, "map", mapped)
+    with pytest.raises(KeyboardInterrupt):
+        by_coreset(dense, client)
+    assert set(stages) == {"components", "seeds", "coreset", "labelling"}
+    stages.clear()
+    assert np.array_equal(by_coreset(dense, client, resume=True), expected_by_coreset)
+    assert set(stages) == {"labelling", "metrics"}
+    assert left_behind(dense) == []
+
+
+@pytest.mark.parametrize("stage", ["seeds", "coreset", "labelling"])
+def test_a_worker_that_dies_on_the_way_through_a_coreset(
+    client: Any, dense: Graph, expected_by_coreset: Any, stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed = kill_one(client, stage, monkeypatch)
+    assert np.array_equal(by_coreset(dense, client), expected_by_coreset)
+    assert len(killed) == 1
+    assert left_behind(dense) == []
+
+
+def kill_one(client: Any, stage: str, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Kill the worker that is given the first task of a stage. Returns a list that will have its number."""
     killed: list[int] = []
     submit = client.submit
 
@@ -176,6 +274,14 @@ def test_a_worker_that_dies_costs_a_retry(
         return future
 
     monkeypatch.setattr(client, "submit", submitting)
+    return killed
+
+
+@pytest.mark.parametrize("stage", ["components", "aggregation", "contraction", "refinement", "metrics"])
+def test_a_worker_that_dies_costs_a_retry(
+    client: Any, stored: dict[bool, Graph], expected: dict[bool, Any], stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed = kill_one(client, stage, monkeypatch)
     assert is_same(fitted(client, stored[False]), expected[False])
     assert len(killed) == 1
     assert left_behind(stored[False]) == []
@@ -211,6 +317,28 @@ def test_a_killed_run_is_resumed_from_its_last_round(
     calls["second"] = 0
     assert is_same(fitted(client, stored[True], resume=True), expected[True])  # nothing to resume: from the beginning
     assert calls_of_a_whole_run <= calls["second"] + 2  # at most a stage of two calls was begun again
+
+
+def test_what_workers_keep_of_a_killed_run_is_not_taken_for_another_ones(
+    client: Any, stored: dict[bool, Graph], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, calls = Cluster.map, 0
+
+    def mapped(self: Any, *args: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 10:
+            raise KeyboardInterrupt
+        return run(self, *args)
+
+    monkeypatch.setattr(Cluster, "map", mapped)
+    with pytest.raises(KeyboardInterrupt):
+        fitted(client, stored[False], scratch=tmp_path / "scratch")
+    # Another bound on volumes, and so other moves, in the same folders.
+    settings = {"aggregate": True, "random_state": 0}
+    engine = DaskEngine(client, scratch=tmp_path / "scratch", least_entries=5000, block_entries=20_000)
+    model = CoresetSpectralClustering(3 * K, engine=engine, **settings).fit(stored[False])
+    assert is_same(model, CoresetSpectralClustering(3 * K, **settings).fit(stored[False]))
 
 
 def test_a_damaged_checkpoint_is_refused(

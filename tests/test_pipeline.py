@@ -27,6 +27,7 @@ from corecut import (
 from corecut._progress import Stages
 from corecut._random import as_generator
 from corecut.draws import Run, spectral_problem
+from corecut.engines import LocalEngine
 from corecut.pipeline import Clustering, cluster_graph, partition_by_coreset
 from corecut.settings import Settings, resolve
 from corecut.weighted import WeightedGraph
@@ -205,7 +206,7 @@ def test_labels_follow_from_the_coreset_by_definition(candidates: Any, regulariz
     run = Run(resolve(settings, checked), as_generator(0), Stages(), settings.n_jobs)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "[0-9,]+ squared distances were negative")
-        labels, sample = partition_by_coreset(run, WeightedGraph(checked, sizes))
+        labels, sample = partition_by_coreset(run, WeightedGraph(checked, sizes), engine=LocalEngine())
     tau = regularization * A.sum() / sizes.sum()
     shift = 0.05 if candidates == "all" and not regularization else 0.0
     K, w = twins.graph_kernel(A + tau / sizes.sum() * np.outer(sizes, sizes), shift)
@@ -237,7 +238,8 @@ def test_a_coreset_stands_for_all_nodes(monkeypatch: pytest.MonkeyPatch) -> None
     checked = Graph.from_matrix(graph)
     choices = resolve(Settings(2, coreset_size=500, aggregate=False), checked)
     for seed in range(4):
-        partition_by_coreset(Run(choices, as_generator(seed), Stages(), None), WeightedGraph(checked, sizes))
+        run = Run(choices, as_generator(seed), Stages(), None)
+        partition_by_coreset(run, WeightedGraph(checked, sizes), engine=LocalEngine())
     assert np.mean([found.sum() for found in seen]) == pytest.approx(sizes.sum(), rel=0.05)
 
 
@@ -250,8 +252,8 @@ def test_the_coreset_with_the_lowest_objective_is_kept(refine: bool, monkeypatch
     drawn: list[tuple[np.ndarray, Any]] = []
     original = pipeline.partition_by_coreset
 
-    def record(run: Run, level: WeightedGraph) -> Any:
-        drawn.append(original(run, level))
+    def record(run: Run, level: WeightedGraph, *, engine: LocalEngine) -> Any:
+        drawn.append(original(run, level, engine=engine))
         return drawn[-1]
 
     monkeypatch.setattr(pipeline, "partition_by_coreset", record)

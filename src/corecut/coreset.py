@@ -19,12 +19,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from corecut import _core
 from corecut._random import as_generator, draw_seed
 from corecut._typing import FloatArray, IntArray, LabelArray, RandomState
-from corecut._validation import check_count, check_n_clusters, check_option, check_real, thread_count
+from corecut._validation import check_count, check_n_clusters, check_option, check_real
+from corecut.engines import Engine, LocalEngine
 from corecut.kernel import KernelView
-from corecut.sampling import Sampler, Seeds, sample_seeds
+from corecut.sampling import Sampler, Seeds, draw_seeds
 
 Importance = Literal["cluster", "seeds"]
 
@@ -118,13 +118,13 @@ def build_coreset(
     check_option(importance, "importance", get_args(Importance))
     check_option(sampler, "sampler", get_args(Sampler))
     draws = math.ceil(check_real(seeding_factor, "seeding_factor", exclusive=True) * k)
-    generator = as_generator(random_state)
+    generator, engine = as_generator(random_state), LocalEngine(n_jobs)
     if not view.weights.any():
         raise ValueError("there is no point of positive weight to sample: every node is isolated")
 
     def one_pass(of: KernelView, n_draws: int) -> Coreset:
-        seeds = sample_seeds(of, draws, method=sampler, random_state=generator, n_jobs=n_jobs)
-        return importance_sample(of, seeds, n_draws, importance=importance, random_state=generator, n_jobs=n_jobs)
+        seeds = draw_seeds(of, draws, method=sampler, random_state=generator, engine=engine)
+        return importance_sample(of, seeds, n_draws, importance=importance, random_state=generator, engine=engine)
 
     if size is not None:
         n_draws = check_count(size, "size")
@@ -166,22 +166,20 @@ def importance_sample(
     importance: Importance = "cluster",
     random_state: RandomState = None,
     n_jobs: int | None = None,
+    engine: Engine | None = None,
 ) -> Coreset:
     """Algorithm 5: N independent draws by sensitivity, repeats merged."""
-    mass = sensitivities(kernel, seeds, importance=importance, n_jobs=n_jobs)
-    seed = draw_seed(as_generator(random_state))
-    indices, counts, total = _core.draw_points(mass, n_draws, seed, thread_count(n_jobs))
-    weights = counts * kernel.weights[indices] * (total / n_draws) / mass[indices]
-    return Coreset(indices, weights, n_draws, seeds)
-
-
-def sensitivities(
-    kernel: KernelView, seeds: Seeds, *, importance: Importance = "cluster", n_jobs: int | None = None
-) -> FloatArray:
-    """Return s_x of every point: an upper bound (up to a factor) of its largest possible share in any cost."""
-    return _core.sensitivities(
-        kernel.weights, seeds.distances, seeds.nearest, seeds.points, importance == "seeds", thread_count(n_jobs)
+    indices, counts, mass, total = (engine or LocalEngine(n_jobs)).draw(
+        kernel,
+        seeds.points,
+        distances=seeds.distances,
+        nearest=seeds.nearest,
+        by_seeds=importance == "seeds",
+        n_draws=n_draws,
+        seed=draw_seed(as_generator(random_state)),
     )
+    weights = counts * kernel.weights[indices] * (total / n_draws) / mass
+    return Coreset(indices, weights, n_draws, seeds)
 
 
 def stratified_sample(

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from corecut._typing import FloatArray
 from corecut._validation import check_option
 from corecut.coreset import Coreset
+from corecut.engines import Engine, LocalEngine
 from corecut.graph import Graph
 from corecut.kernel import KernelView
 
@@ -77,7 +78,12 @@ def coreset_graph(
     True
     """
     check_option(degrees, "degrees", ("weights", "rows"))
-    matrix = kernel.restrict(coreset.indices, n_jobs)
+    return graph_of_coreset(kernel, coreset, degrees=degrees, engine=LocalEngine(n_jobs))
+
+
+def graph_of_coreset(kernel: KernelView, coreset: Coreset, *, degrees: Degrees, engine: Engine) -> CoresetGraph:
+    """Return the coreset's graph; see :func:`coreset_graph`. Its rows are read on the engine."""
+    matrix = kernel.of_submatrix(coreset.indices, engine.induced(kernel.graph, coreset.indices))
     rows = np.repeat(np.arange(coreset.size), np.diff(matrix.indptr))
     matrix.data *= coreset.weights[rows] * coreset.weights[matrix.indices]
     if degrees == "weights":

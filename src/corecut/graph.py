@@ -170,14 +170,19 @@ class Graph:
 
     def subgraph(self, nodes: IntArray, n_jobs: int | None = None) -> sp.csr_array:
         """Return the principal submatrix A(nodes, nodes); `nodes` must increase."""
-        indptr, indices, data = _core.induced(self.matrix, nodes, thread_count(n_jobs))
-        if data.size < 2**31:  # scipy would widen the indices to match a wide indptr
-            indptr = indptr.astype(np.int32)
-        return sp.csr_array((data, indices, indptr), shape=(nodes.size, nodes.size))
+        return as_submatrix(*_core.induced(self.matrix, nodes, thread_count(n_jobs)))
 
     def __repr__(self) -> str:
         kind = "unit weights" if self.weights is None else f"{self.weights.dtype} weights"
         return f"Graph({self.n_nodes:,} nodes, {self.n_entries:,} entries, {kind})"
+
+
+def as_submatrix(indptr: IntArray, indices: AnyArray, data: FloatArray) -> sp.csr_array:
+    """Return the square matrix of these rows."""
+    if data.size < 2**31:  # scipy would widen the indices to match a wide indptr
+        indptr = indptr.astype(np.int32)
+    n = indptr.size - 1
+    return sp.csr_array((data, indices, indptr), shape=(n, n))
 
 
 # The modules of `corecut.adapters` by the library that a thing comes from. They are named and not imported, because they are

@@ -122,7 +122,10 @@ class KernelView:
 
     def restrict(self, nodes: IntArray, n_jobs: int | None = None) -> sp.csr_array:
         """Return K(nodes, nodes) as a matrix with its full diagonal; `nodes` must increase. O(Σ deg(nodes))."""
-        sub = self.graph.subgraph(nodes, n_jobs)
+        return self.of_submatrix(nodes, self.graph.subgraph(nodes, n_jobs))
+
+    def of_submatrix(self, nodes: IntArray, sub: sp.csr_array) -> sp.csr_array:
+        """Return K(nodes, nodes), with A(nodes, nodes) known; that one is used up."""
         if self.scale is not None:
             scale = self.scale[nodes]
             rows = np.repeat(np.arange(nodes.size), np.diff(sub.indptr))

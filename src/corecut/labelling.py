@@ -21,10 +21,11 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from corecut import _core
 from corecut._typing import FloatArray, LabelArray
-from corecut._validation import check_labels, check_option, thread_count
+from corecut._validation import check_labels, check_option
 from corecut.coreset import Coreset
+from corecut.engines import Engine, LocalEngine
+from corecut.engines.local import Centres
 from corecut.kernel import KernelView
 
 Candidates = Literal["all", "touched"]
@@ -92,30 +93,26 @@ def label_nodes(
     """
     check_option(candidates, "candidates", ("all", "touched"))
     labels, k = check_labels(coreset_labels, coreset.size, name="coreset_labels", n_clusters=n_clusters)
+    return label_by(kernel, coreset, labels, k, candidates=candidates, engine=LocalEngine(n_jobs))
+
+
+def label_by(
+    kernel: KernelView, coreset: Coreset, labels: LabelArray, k: int, *, candidates: Candidates, engine: Engine
+) -> Labelling:
+    """Assign every node to its nearest centre; see :func:`label_nodes`. The coreset's rows are read on the engine."""
     mass = np.bincount(labels, coreset.weights, minlength=k)
     nodes = coreset.indices
     scale = np.ones(nodes.size) if kernel.scale is None else kernel.scale[nodes]
     share = np.divide(coreset.weights, mass[labels], out=np.zeros(nodes.size), where=mass[labels] > 0)
     stored = 0.0 if kernel.graph.diagonal is None else kernel.graph.diagonal[nodes]
     own = share * (kernel.diagonal[nodes] - scale * scale * stored)
-    norms = centre_norms(kernel, coreset, labels, k, n_jobs=n_jobs)
+    norms = centre_norms(kernel, coreset, labels, k, engine=engine)
     pull: Any = None  # Any: NumPy's types do not know that a weighted count is a float
     if kernel.rank_one is not None:  # it is dense: every centre has an inner product with every node
         pull = np.bincount(labels, share * kernel.rank_one[nodes], minlength=k)
         own = own - share * kernel.rank_one[nodes] ** 2
-    found, best, second, untouched = _core.label_nodes(
-        kernel.matrix,
-        kernel.scale,
-        nodes,
-        labels,
-        share * scale,
-        own,
-        norms,
-        kernel.rank_one,
-        pull,
-        candidates == "touched",
-        thread_count(n_jobs),
-    )
+    centres = Centres(nodes, labels, share * scale, own, norms, pull, candidates == "touched")
+    found, best, second, untouched = engine.label(kernel, centres)
     # In place: these arrays are ours, and n can be large.
     best += kernel.diagonal
     second += kernel.diagonal
@@ -123,11 +120,11 @@ def label_nodes(
 
 
 def centre_norms(
-    kernel: KernelView, coreset: Coreset, labels: LabelArray, n_clusters: int, *, n_jobs: int | None = None
+    kernel: KernelView, coreset: Coreset, labels: LabelArray, n_clusters: int, *, engine: Engine | None = None
 ) -> FloatArray:
     """Return ‖c_j‖² of each cluster's centre; infinity for an empty cluster."""
     nodes = coreset.indices
-    matrix = kernel.restrict(nodes, n_jobs)
+    matrix = kernel.of_submatrix(nodes, (engine or LocalEngine()).induced(kernel.graph, nodes))
     if kernel.rank_one is not None:
         matrix = matrix - sp.diags_array(kernel.rank_one[nodes] ** 2)
     rows = np.repeat(np.arange(coreset.size), np.diff(matrix.indptr))

@@ -26,19 +26,19 @@ from corecut._typing import FloatArray, IntArray, LabelArray, RandomState
 from corecut.aggregation import Quotient, gather_levels
 from corecut.confidence import agreement
 from corecut.coreset import Coreset, importance_sample, stratified_sample
-from corecut.coreset_graphs import coreset_graph
+from corecut.coreset_graphs import graph_of_coreset
 from corecut.draws import Run, draw_partitions, embed, finish, round_rows, solver_for
 from corecut.durations import expected_seconds
 from corecut.engines import Engine, LocalEngine
 from corecut.graph import Graph
 from corecut.kernel import KernelView
-from corecut.labelling import label_nodes
+from corecut.labelling import label_by
 from corecut.objective import Objective
 from corecut.placement import TINY, fill_empty, main_part, place_isolated, place_rest, split_by_components
 from corecut.polishing import polish
 from corecut.refinement import CLIMB, bring_into_bounds, climb_weighted, refine_weighted
 from corecut.repair import found_clusters
-from corecut.sampling import sample_seeds
+from corecut.sampling import draw_seeds
 from corecut.settings import MODERATE, Choices, Settings, resolve
 from corecut.weighted import WeightedGraph, sums_by
 
@@ -118,9 +118,12 @@ def cluster_graph(
     choices = choices.on(top.graph, graph)
     stage.expect(expected_seconds(choices, graph, top.graph))
     run = Run(choices, as_generator(random_state), stage, settings.n_jobs)
-    draw = _draw_by_coreset if choices.samples(top.graph) else _draw_directly
     with stage.group("draws"):
-        best, draws, sample, balance = draw(run, top, n_isolated=_isolated(graph))
+        if choices.samples(top.graph):
+            found = _draw_by_coreset(run, top, n_isolated=_isolated(graph), engine=engine)
+        else:
+            found = _draw_directly(run, top, n_isolated=_isolated(graph))
+    best, draws, sample, balance = found
     if components is not None and choices.adaptive:
         parts = _rather_whole(run, whole, components, top, best, draws=draws)
         if parts is not None:
@@ -243,51 +246,53 @@ def _draw_directly(run: Run, top: WeightedGraph, *, n_isolated: int) -> tuple[La
     return everywhere(best.labels), [everywhere(one.labels) for one in by_rank], sample, balance
 
 
-def _draw_by_coreset(run: Run, top: WeightedGraph, *, n_isolated: int) -> tuple[LabelArray, list[LabelArray], Sample, float]:
+def _draw_by_coreset(
+    run: Run, top: WeightedGraph, *, n_isolated: int, engine: Engine
+) -> tuple[LabelArray, list[LabelArray], Sample, float]:
     """Partition a graph through coresets of its nodes, the paper's method, and keep the best of several."""
     choices, k, found = run.choices, run.k, []
     objective = choices.objective(top.graph.degrees, n_isolated=n_isolated)
     for _ in range(choices.n_init):
-        labels, sample = partition_by_coreset(run, top)
+        labels, sample = partition_by_coreset(run, top, engine=engine)
         labels, n_filled = fill_empty(place_isolated(top.graph, labels, k), k, top.graph.degrees)
         advice.of_filled(n_filled, k)
         advice.of_untouched(sample.n_untouched, top.n_nodes, aggregated=choices.aggregate)
         value = 0.0
         if choices.n_init > 1:  # draws compete by the objective on all nodes
             with run.stage("metrics"):
-                value = refine_weighted(top, labels, objective, k, max_passes=0, n_jobs=run.n_jobs).objective
+                value = refine_weighted(top, labels, objective, k, max_passes=0, engine=engine).objective
         found.append((value, labels, sample))
     _, best, sample = min(found, key=lambda one: one[0])
     return best, [labels for _, labels, _ in found], sample, choices.balance
 
 
-def partition_by_coreset(run: Run, level: WeightedGraph) -> tuple[LabelArray, Sample]:
+def partition_by_coreset(run: Run, level: WeightedGraph, *, engine: Engine) -> tuple[LabelArray, Sample]:
     """Cluster a coreset, then label every node by its nearest implied centre: Algorithm 3."""
-    kernel, coreset, coreset_labels, embedding = cluster_coreset(run, level)
+    kernel, coreset, coreset_labels, embedding = cluster_coreset(run, level, engine=engine)
     with run.stage("labelling"):
-        labels, n_untouched = _label(run.choices, level, kernel, coreset, coreset_labels)
+        labels, n_untouched = _label(run.choices, level, kernel, coreset, coreset_labels, engine=engine)
     per_cluster = run.choices.second_look(level.graph)
     if per_cluster:
         # A true cluster of few coreset points is easily missed. Now that there are clusters, a sample with as many points of
         # each shows which of them are two, and which two are one.
         with run.stage("repair"):
             second = stratified_sample(kernel, labels, run.k, per_cluster, random_state=run.generator)
-            small = _coreset_level(run.choices, level, kernel, second)
+            small = _coreset_level(run.choices, level, kernel, second, engine=engine)
             found = _finished(run, small, labels[second.indices])
         with run.stage("labelling"):
-            labels, n_untouched = _label(run.choices, level, kernel, second, found)
+            labels, n_untouched = _label(run.choices, level, kernel, second, found, engine=engine)
     solver = solver_for(run.choices, sampled=True)
     return labels, Sample(coreset, coreset_labels, embedding, solver, kernel.shift, n_untouched)
 
 
-def cluster_coreset(run: Run, level: WeightedGraph) -> tuple[KernelView, Coreset, LabelArray, FloatArray]:
+def cluster_coreset(run: Run, level: WeightedGraph, *, engine: Engine) -> tuple[KernelView, Coreset, LabelArray, FloatArray]:
     """Sample a coreset and cluster it: Algorithm 3, lines 2 to 5. Returns the kernel, coreset, its labels and embedding."""
     settings, generator, stage = run.choices.asked, run.generator, run.stage
     with stage("kernel"):  # K = D⁻¹AD⁻¹ + σD⁻¹, W = D
         kernel = KernelView.from_graph(level.graph, shift=settings.shift)
     with stage("seeds"):  # D² sampling
         draws = math.ceil(settings.seeding_factor * run.k)
-        seeds = sample_seeds(kernel, draws, method=settings.sampler, random_state=generator, n_jobs=settings.n_jobs)
+        seeds = draw_seeds(kernel, draws, method=settings.sampler, random_state=generator, engine=engine)
         if seeds.n_clipped and settings.shift != "auto":
             advice.of_shift(seeds.n_clipped, kernel.shift + seeds.missing_shift)
     with stage("coreset"):  # V', W_H by importance sampling
@@ -297,10 +302,11 @@ def cluster_coreset(run: Run, level: WeightedGraph) -> tuple[KernelView, Coreset
             run.choices.coreset_size,
             importance=settings.importance,
             random_state=generator,
-            n_jobs=settings.n_jobs,
+            # Distances to seeds without x* are known to this process alone.
+            engine=LocalEngine(settings.n_jobs) if settings.sampler == "naive" else engine,
         )
     with stage("coreset graph"):  # A_H = W_H K(V') W_H
-        small = _coreset_level(run.choices, level, kernel, coreset)
+        small = _coreset_level(run.choices, level, kernel, coreset, engine=engine)
     embedding, _ = embed(run, small, regularization=run.choices.regularization, sampled=True)
     labels = round_rows(run, embedding, small.graph.degrees)
     if settings.refine:
@@ -308,9 +314,11 @@ def cluster_coreset(run: Run, level: WeightedGraph) -> tuple[KernelView, Coreset
     return kernel, coreset, labels, embedding
 
 
-def _coreset_level(choices: Choices, level: WeightedGraph, kernel: KernelView, coreset: Coreset) -> WeightedGraph:
+def _coreset_level(
+    choices: Choices, level: WeightedGraph, kernel: KernelView, coreset: Coreset, *, engine: Engine
+) -> WeightedGraph:
     """Return the coreset's graph, with how many nodes each of its nodes stands for."""
-    small = coreset_graph(kernel, coreset, degrees=choices.asked.degrees, n_jobs=choices.asked.n_jobs)
+    small = graph_of_coreset(kernel, coreset, degrees=choices.asked.degrees, engine=engine)
     behind: FloatArray = coreset.weights / kernel.weights[coreset.indices] * level.sizes[coreset.indices]
     return WeightedGraph(small.as_graph(), behind)
 
@@ -322,7 +330,13 @@ def _finished(run: Run, small: WeightedGraph, labels: LabelArray) -> LabelArray:
 
 
 def _label(
-    choices: Choices, level: WeightedGraph, kernel: KernelView, coreset: Coreset, coreset_labels: LabelArray
+    choices: Choices,
+    level: WeightedGraph,
+    kernel: KernelView,
+    coreset: Coreset,
+    coreset_labels: LabelArray,
+    *,
+    engine: Engine,
 ) -> tuple[LabelArray, int]:
     """Return every node's nearest implied centre, and the number of nodes that touch none."""
     settings = choices.asked
@@ -335,14 +349,8 @@ def _label(
         regular = kernel.regularized(tau, level.sizes)
         grown = regular.weights[coreset.indices] / kernel.weights[coreset.indices]
         kernel, coreset = regular, coreset.reweighted(coreset.weights * grown)
-    found = label_nodes(
-        kernel,
-        coreset,
-        coreset_labels,
-        n_clusters=choices.n_clusters,
-        candidates=settings.candidates,
-        n_jobs=settings.n_jobs,
-    )
+    k = choices.n_clusters
+    found = label_by(kernel, coreset, coreset_labels, k, candidates=settings.candidates, engine=engine)
     return found.labels, found.n_untouched
 
 

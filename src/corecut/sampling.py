@@ -36,13 +36,14 @@ import numpy as np
 from corecut import _core
 from corecut._random import as_generator, draw_seed
 from corecut._typing import FloatArray, IntArray, LabelArray, RandomState
-from corecut._validation import check_count, check_nodes, check_option, thread_count
+from corecut._validation import check_count, check_nodes, check_option
+from corecut.engines import Engine, LocalEngine
 from corecut.kernel import KernelView
 
 Sampler = Literal["rejection", "tree", "naive", "rounds"]
 
-# Rounds of the sampler of that name, and points of a block whose first ones are found on their own.
-_ROUNDS, _BLOCK = 8, 65_536
+# Rounds of the sampler of that name.
+_ROUNDS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,54 +115,30 @@ def sample_seeds(
     check_option(method, "method", get_args(Sampler))
     draws = check_count(n_draws, "n_draws", minimum=0)
     first = None if start is None else check_nodes(start, view.n_points, name="start")
-    seed, threads = draw_seed(as_generator(random_state)), thread_count(n_jobs)
+    return draw_seeds(view, draws, method=method, start=first, random_state=random_state, engine=LocalEngine(n_jobs))
 
-    def drawn(how: str, count: int, begin_with: IntArray | None) -> Seeds:
+
+def draw_seeds(
+    view: KernelView,
+    draws: int,
+    *,
+    method: Sampler,
+    start: IntArray | None = None,
+    random_state: RandomState = None,
+    engine: Engine,
+) -> Seeds:
+    """Draw seeds; see :func:`sample_seeds`. Those of rounds are found on the engine, sequential ones in this process."""
+    seed = draw_seed(as_generator(random_state))
+
+    def drawn(how: str, count: int) -> Seeds:
         arrays = view.matrix, view.scale, view.diagonal, view.weights
-        return Seeds(*_core.sample_seeds(*arrays, how, count, begin_with, seed, threads))
+        return Seeds(*_core.sample_seeds(*arrays, how, count, start, seed, engine.threads))
 
     if method != "rounds":
-        return drawn(method, draws, first)
-    seeds = drawn("rejection", 0, first)
+        return drawn(method, draws)
+    points = drawn("rejection", 0).points
     for number in range(_ROUNDS):
         wanted = draws * (number + 1) // _ROUNDS - draws * number // _ROUNDS
-        points = first_of_race(view.weights * seeds.distances, wanted, seed, number)
-        if points.size:
-            seeds = drawn("rejection", 0, np.concatenate([seeds.points, points]))
-    return seeds
-
-
-def first_of_race(mass: FloatArray, count: int, seed: int, number: int) -> IntArray:
-    """Return the `count` points that win a race in which x arrives at an exponential time of rate mass_x, in their order.
-
-    It is a sample without replacement by mass. Times are functions of (seed, number, x); ties are won by the lower point.
-    """
-    times, points = np.empty(0), np.empty(0, np.int64)
-    for begin in range(0, mass.size, _BLOCK):
-        of_block = race_of_block(mass[begin : begin + _BLOCK], count, seed, number, begin)
-        times, points = np.concatenate([times, of_block[0]]), np.concatenate([points, of_block[1]])
-        first = np.lexsort((points, times))[:count]
-        times, points = times[first], points[first]
-    return points
-
-
-def race_of_block(mass: FloatArray, count: int, seed: int, number: int, begin: int) -> tuple[FloatArray, IntArray]:
-    """Return the times and numbers of the first `count` points of a block that begins with point `begin`."""
-    points = np.flatnonzero(mass > 0)
-    times = -np.log(_uniform(points + begin, seed, number)) / mass[points]
-    first = np.lexsort((points, times))[:count]
-    return times[first], points[first] + begin
-
-
-def _uniform(points: IntArray, seed: int, number: int) -> FloatArray:
-    """Return a number in (0, 1] for every point, by SplitMix64 of (seed, number, point)."""
-
-    def mixed(z: Any) -> Any:
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return z ^ (z >> np.uint64(31))
-
-    key = mixed(np.array([seed, number], np.uint64) + np.array([0x9E3779B97F4A7C15, 0xD1342543DE82EF95], np.uint64))
-    bits = mixed((key[0] ^ key[1] << np.uint64(1)) + np.uint64(0x9E3779B97F4A7C15) * (points.astype(np.uint64) + np.uint64(1)))
-    uniform: FloatArray = ((bits >> np.uint64(11)).astype(np.float64) + 1.0) * 2.0**-53
-    return uniform
+        if wanted:
+            points = np.concatenate([points, engine.race(view, points, wanted, seed=seed, number=number)])
+    return Seeds(points, *engine.distances(view, points), 0)

@@ -1,4 +1,6 @@
 // The extension module: the matrix handle and the graph's own kernels. Other stages bind theirs in <stage>_bindings.cpp.
+#include <nanobind/stl/pair.h>
+
 #include "bindings.hpp"
 #include "graph.hpp"
 
@@ -82,16 +84,19 @@ NB_MODULE(_core, m) {
         });
         return std::make_tuple(result.found, result.x, result.y, result.forward, result.backward);
     });
-    m.def("induced", [](const Matrix& matrix, In<int64_t> rows, int threads) {
-        Subgraph result;
-        run(checked_threads(threads), [&](Context& context) {
-            matrix.visit([&](const auto& a) {
-                result = induced(context, a, rows.data(), static_cast<int64_t>(rows.shape(0)));
+    m.def(
+        "induced",
+        [](const Matrix& matrix, In<int64_t> rows, int threads, std::optional<std::pair<int64_t, int64_t>> part) {
+            const int64_t count = static_cast<int64_t>(rows.shape(0));
+            const auto [first, last] = part.value_or(std::pair<int64_t, int64_t>(0, count));
+            Subgraph result;
+            run(checked_threads(threads), [&](Context& context) {
+                matrix.visit([&](const auto& a) { result = induced(context, a, rows.data(), count, first, last); });
             });
-        });
-        return std::make_tuple(to_numpy(std::move(result.indptr)), to_numpy(std::move(result.indices)),
-                               to_numpy(std::move(result.data)));
-    });
+            return std::make_tuple(to_numpy(std::move(result.indptr)), to_numpy(std::move(result.indices)),
+                                   to_numpy(std::move(result.data)));
+        },
+        nb::arg("matrix"), nb::arg("rows"), nb::arg("threads"), nb::arg("part").none() = nb::none());
     // Processor time that this process has spent in parallel regions, and what would be left of it on so many cores.
     m.def("parallel_seconds", [](int64_t cores) {
         double all = 0.0, shared = 0.0;

@@ -25,17 +25,10 @@ class RefineRounds {
 
     // Rows begin.. (whole blocks). May be asked again for the same rows, and for others at the same time.
     virtual RefineProposals propose(Context& context, int64_t begin, int64_t end, uint64_t pass, uint64_t round) = 0;
-    // Whether any row of a round is looked at.
-    bool busy(uint64_t pass, uint64_t round) {
-        const auto n = static_cast<int64_t>(labels.size());
-        const auto& lacks = lacking();
-        for (int64_t b = 0; b * kBlockRows < n; ++b) {
-            if (!in_round(b, pass, round)) continue;
-            for (int64_t x = b * kBlockRows; x < std::min(n, (b + 1) * kBlockRows); ++x)
-                if (lacks[x] <= 0) return true;
-        }
-        return false;
-    }
+    // What all rows of a round propose, here: by what they lack, which only a commit changes.
+    virtual RefineProposals propose_all(Context& context, uint64_t pass, uint64_t round) = 0;
+    // Entries of the rows that a round looks at, up to `enough`.
+    virtual int64_t entries_of_round(uint64_t pass, uint64_t round, int64_t enough) = 0;
     // Make what lowers F of a round's proposals; which, is returned.
     virtual std::vector<uint8_t> commit(const RefineProposals& found, uint64_t pass, uint64_t round) = 0;
     virtual void move(const int32_t* nodes, const int32_t* targets, int64_t count) = 0;
@@ -73,11 +66,37 @@ class RefineRoundsOf final : public RefineRounds {
             for (int64_t x = first; x < last; ++x)
                 if (active[x]) found.lacks.push_back(refiner_->lacking[x]);
         }
-        for (const NodeMove& move : moves) {
-            found.nodes.push_back(static_cast<int32_t>(move.node));
-            found.targets.push_back(move.to);
-        }
+        append(moves, found);
         return found;
+    }
+
+    RefineProposals propose_all(Context& context, uint64_t pass, uint64_t round) override {
+        RefineProposals found;
+        std::vector<NodeMove> moves;
+        typename Refiner<Index, Weight>::Scratch scratch;
+        auto& lacking = refiner_->lacking;
+        std::vector<int64_t> looked_at;
+        for (int64_t b = 0; b * kBlockRows < a_.n; ++b) {
+            if (!in_round(b, pass, round)) continue;
+            const int64_t first = b * kBlockRows, last = std::min(a_.n, first + kBlockRows);
+            looked_at.clear();
+            for (int64_t x = first; x < last; ++x)
+                if (lacking[x] <= 0) looked_at.push_back(x);
+            if (looked_at.empty()) continue;
+            context.check();
+            refiner_->propose(first, last, moves, scratch);
+            for (int64_t x : looked_at) {
+                found.lacks.push_back(lacking[x]);
+                lacking[x] = 0;
+            }
+        }
+        append(moves, found);
+        return found;
+    }
+
+    int64_t entries_of_round(uint64_t pass, uint64_t round, int64_t enough) override {
+        const auto& lacking = refiner_->lacking;
+        return entries_of_rows(a_, pass, round, enough, [&](int64_t x) { return lacking[x] <= 0; });
     }
 
     std::vector<uint8_t> commit(const RefineProposals& found, uint64_t pass, uint64_t round) override {
@@ -124,6 +143,13 @@ class RefineRoundsOf final : public RefineRounds {
     LazyVector<int64_t>& lacking() override { return refiner_->lacking; }
 
    private:
+    static void append(const std::vector<NodeMove>& moves, RefineProposals& found) {
+        for (const NodeMove& move : moves) {
+            found.nodes.push_back(static_cast<int32_t>(move.node));
+            found.targets.push_back(move.to);
+        }
+    }
+
     void check(int64_t x, int64_t to) const {
         if (x < 0 || x >= a_.n || to < 0 || to >= k_) throw InputError("a move is out of range");
     }

@@ -19,10 +19,8 @@ std::vector<T> copied(const In<T>& array) {
     return std::vector<T>(array.data(), array.data() + array.shape(0));
 }
 
-template <class T, class Vector>
-void assign(const BoundRefineRounds& self, const In<T>& array, Vector& vector, const char* name) {
-    require_length(array, self.matrix.nodes(), name);
-    std::copy(array.data(), array.data() + array.shape(0), vector.begin());
+auto arrays(RefineProposals&& found) {
+    return std::make_tuple(to_numpy(std::move(found.nodes)), to_numpy(std::move(found.targets)), to_numpy(std::move(found.lacks)));
 }
 
 }  // namespace
@@ -52,8 +50,13 @@ void bind_block_refinement(nb::module_& m) {
              [](BoundRefineRounds& self, int64_t begin, int64_t end, uint64_t pass, uint64_t round) {
                  RefineProposals found;
                  run(1, [&](Context& context) { found = self.rounds->propose(context, begin, end, pass, round); });
-                 return std::make_tuple(to_numpy(std::move(found.nodes)), to_numpy(std::move(found.targets)),
-                                        to_numpy(std::move(found.lacks)));
+                 return arrays(std::move(found));
+             })
+        .def("propose_all",
+             [](BoundRefineRounds& self, uint64_t pass, uint64_t round) {
+                 RefineProposals found;
+                 run(1, [&](Context& context) { found = self.rounds->propose_all(context, pass, round); });
+                 return arrays(std::move(found));
              })
         .def("commit",
              [](BoundRefineRounds& self, In<int32_t> nodes, In<int32_t> targets, In<int64_t> lacks, uint64_t pass, uint64_t round) {
@@ -63,7 +66,10 @@ void bind_block_refinement(nb::module_& m) {
                  run(1, [&](Context&) { made = self.rounds->commit(found, pass, round); });
                  return to_numpy(std::move(made));
              })
-        .def("busy", [](BoundRefineRounds& self, uint64_t pass, uint64_t round) { return self.rounds->busy(pass, round); })
+        .def("entries_of_round",
+             [](BoundRefineRounds& self, uint64_t pass, uint64_t round, int64_t enough) {
+                 return self.rounds->entries_of_round(pass, round, enough);
+             })
         .def("move",
              [](BoundRefineRounds& self, In<int32_t> nodes, In<int32_t> targets) {
                  require_length(targets, static_cast<int64_t>(nodes.shape(0)), "targets");
@@ -84,8 +90,20 @@ void bind_block_refinement(nb::module_& m) {
              })
         .def("lacking", [](BoundRefineRounds& self) { return to_numpy(LazyVector<int64_t>(self.rounds->lacking())); })
         .def("set_lacking",
-             [](BoundRefineRounds& self, In<int64_t> lacking) { assign(self, lacking, self.rounds->lacking(), "lacking"); })
-        .def("set_active", [](BoundRefineRounds& self, In<uint8_t> active) { assign(self, active, self.rounds->active, "active"); })
+             [](BoundRefineRounds& self, In<int64_t> lacking) {
+                 require_length(lacking, self.matrix.nodes(), "lacking");
+                 std::copy(lacking.data(), lacking.data() + self.matrix.nodes(), self.rounds->lacking().begin());
+             })
+        .def("active",
+             [](BoundRefineRounds& self) {
+                 const auto& lacking = self.rounds->lacking();
+                 return to_numpy(packed_bits(static_cast<int64_t>(lacking.size()), [&](int64_t x) { return lacking[x] <= 0; }));
+             })
+        .def("set_active",
+             [](BoundRefineRounds& self, In<uint8_t> bits) {
+                 require_length(bits, (self.matrix.nodes() + 7) / 8, "active");
+                 unpack_bits(bits.data(), self.rounds->active);
+             })
         .def("sums",
              [](BoundRefineRounds& self) {
                  const Clusters& clusters = self.rounds->clusters();

@@ -19,6 +19,30 @@ inline void check_rows(int64_t begin, int64_t end, int64_t n) {
     if (begin < 0 || begin > end || end > n) throw InputError("a block of rows lies outside of the graph");
 }
 
+// One bit for every row, as NumPy packs them.
+template <class Active>
+std::vector<uint8_t> packed_bits(int64_t n, const Active& active) {
+    std::vector<uint8_t> bits((n + 7) / 8, 0);
+    for (int64_t x = 0; x < n; ++x) bits[x / 8] |= static_cast<uint8_t>((active(x) ? 128 : 0) >> (x % 8));
+    return bits;
+}
+
+inline void unpack_bits(const uint8_t* bits, LazyVector<uint8_t>& active) {
+    for (size_t x = 0; x < active.size(); ++x) active[x] = bits[x / 8] >> (7 - x % 8) & 1;
+}
+
+// Entries of the rows of a round that are looked at, up to `enough`.
+template <class Index, class Weight, class Active>
+int64_t entries_of_rows(const Csr<Index, Weight>& a, uint64_t pass, uint64_t round, int64_t enough, const Active& active) {
+    int64_t entries = 0;
+    for (int64_t b = 0; b * kBlockRows < a.n && entries < enough; ++b) {
+        if (!in_round(b, pass, round)) continue;
+        for (int64_t x = b * kBlockRows; x < std::min(a.n, (b + 1) * kBlockRows); ++x)
+            if (active(x)) entries += std::max<int64_t>(a.row(x).size(), 1);
+    }
+    return entries;
+}
+
 // Moves of a round, or the lone nodes behind the last one.
 struct Proposals {
     std::vector<int32_t> nodes, targets;
@@ -31,6 +55,8 @@ class GroupRounds {
 
     // What rows begin.. (whole blocks) propose in a round. Only reads, so that several tasks of a worker may ask at once.
     virtual Proposals propose(Context& context, int64_t begin, int64_t end, uint64_t pass, uint64_t round) const = 0;
+    // Entries of the rows that a round looks at, up to `enough`.
+    virtual int64_t entries_of_round(uint64_t pass, uint64_t round, int64_t enough) const = 0;
     // Which of a round's proposals fit. They are made, and rows that may want to move now are marked.
     virtual std::vector<uint8_t> commit(Context& context, const int32_t* nodes, const int32_t* targets, int64_t count,
                                         uint64_t pass, uint64_t round, bool mark) = 0;
@@ -68,6 +94,10 @@ class GroupRoundsOf final : public GroupRounds {
             }
         }
         return found;
+    }
+
+    int64_t entries_of_round(uint64_t pass, uint64_t round, int64_t enough) const override {
+        return entries_of_rows(a_, pass, round, enough, [&](int64_t x) { return grouping_.active[x] != 0; });
     }
 
     std::vector<uint8_t> commit(Context& context, const int32_t* nodes, const int32_t* targets, int64_t count, uint64_t pass,

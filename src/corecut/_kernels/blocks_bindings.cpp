@@ -79,12 +79,20 @@ void bind_group_rounds(nb::module_& m) {
                  self.rounds->set_labels(labels.data());
              })
         .def("set_active",
-             [](BoundGroupRounds& self, In<uint8_t> active) {
-                 require_length(active, self.matrix.nodes(), "active");
-                 std::copy(active.data(), active.data() + self.matrix.nodes(), self.rounds->active().begin());
+             [](BoundGroupRounds& self, In<uint8_t> bits) {
+                 require_length(bits, (self.matrix.nodes() + 7) / 8, "active");
+                 unpack_bits(bits.data(), self.rounds->active());
+             })
+        .def("all_active", [](BoundGroupRounds& self) { std::fill(self.rounds->active().begin(), self.rounds->active().end(), 1); })
+        .def("entries_of_round",
+             [](const BoundGroupRounds& self, uint64_t pass, uint64_t round, int64_t enough) {
+                 return self.rounds->entries_of_round(pass, round, enough);
              })
         .def("labels", [](BoundGroupRounds& self) { return to_numpy(LazyVector<int32_t>(self.rounds->labels())); })
-        .def("active", [](BoundGroupRounds& self) { return to_numpy(LazyVector<uint8_t>(self.rounds->active())); });
+        .def("active", [](BoundGroupRounds& self) {
+            const auto& active = self.rounds->active();
+            return to_numpy(packed_bits(static_cast<int64_t>(active.size()), [&](int64_t x) { return active[x] != 0; }));
+        });
     m.attr("ROUNDS_OF_A_PASS") = kRounds;
     m.attr("ROWS_OF_A_BLOCK") = kBlockRows;
     m.attr("FEW_MOVES") = kFewMoves;

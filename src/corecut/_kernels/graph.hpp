@@ -192,10 +192,13 @@ class NodeSet {
     std::vector<int32_t> before_;
 };
 
-// The principal submatrix on `rows` (sorted, without repeats).
+// The principal submatrix on `all` rows (sorted, without repeats), or of that the rows first.. alone.
 template <class Index, class Weight>
-Subgraph induced(Context& context, const Csr<Index, Weight>& a, const int64_t* rows, int64_t count) {
-    const NodeSet inside(a.n, rows, count);
+Subgraph induced(Context& context, const Csr<Index, Weight>& a, const int64_t* all, int64_t of, int64_t first, int64_t last) {
+    const NodeSet inside(a.n, all, of);
+    if (first < 0 || first > last || last > of) throw InputError("a block of rows lies outside of the submatrix");
+    const int64_t* const rows = all + first;
+    const int64_t count = last - first;
     Subgraph sub;
     sub.indptr.assign(count + 1, 0);
     constexpr int64_t block_size = 64;
@@ -220,6 +223,11 @@ Subgraph induced(Context& context, const Csr<Index, Weight>& a, const int64_t* r
         }
     });
     return sub;
+}
+
+template <class Index, class Weight>
+Subgraph induced(Context& context, const Csr<Index, Weight>& a, const int64_t* rows, int64_t count) {
+    return induced(context, a, rows, count, 0, count);
 }
 
 // A sparser graph with nearly the same Laplacian: entry (x, y) stays with probability p = kept·a_xy·(1/d_x + 1/d_y), if that is

@@ -1,3 +1,5 @@
+#include <nanobind/stl/pair.h>
+
 #include "bindings.hpp"
 #include "labelling.hpp"
 
@@ -8,7 +10,7 @@ void bind_labelling(nb::module_& m) {
         "label_nodes",
         [](const Matrix& matrix, std::optional<In<double>> scale, In<int64_t> coreset, In<int32_t> cluster, In<double> load,
            In<double> own, In<double> norms, std::optional<In<double>> rank_one, std::optional<In<double>> pull,
-           bool touched_only, int threads) {
+           bool touched_only, int threads, std::optional<std::pair<int64_t, int64_t>> rows) {
             const int64_t size = static_cast<int64_t>(coreset.shape(0));
             if (scale) require_length(*scale, matrix.nodes(), "scale");
             require_length(cluster, size, "cluster");
@@ -31,13 +33,22 @@ void bind_labelling(nb::module_& m) {
                                   touched_only};
             Labelling result;
             run(checked_threads(threads), [&](Context& context) {
-                matrix.visit([&](const auto& a) { result = label_nodes(context, a, centres); });
+                matrix.visit([&](const auto& a) {
+                    if (!rows) {
+                        result = label_nodes(context, a, centres);
+                        return;
+                    }
+                    const auto [begin, end] = *rows;
+                    if (begin < 0 || begin > end || end > a.n) throw InputError("a block of rows lies outside of the graph");
+                    result = label_rows(context, a, centres, begin, end);
+                });
             });
             return std::make_tuple(to_numpy(std::move(result.labels)), to_numpy(std::move(result.best)),
                                    to_numpy(std::move(result.second)), result.untouched);
         },
         nb::arg("matrix"), nb::arg("scale").none(), nb::arg("coreset"), nb::arg("cluster"), nb::arg("load"), nb::arg("own"),
-        nb::arg("norms"), nb::arg("rank_one").none(), nb::arg("pull").none(), nb::arg("touched_only"), nb::arg("threads"));
+        nb::arg("norms"), nb::arg("rank_one").none(), nb::arg("pull").none(), nb::arg("touched_only"), nb::arg("threads"),
+        nb::arg("rows").none() = nb::none());
 }
 
 }  // namespace corecut

@@ -140,6 +140,47 @@ void add_point(Seeds& seeds, const Csr<Index, Weight>& a, const KernelArrays& ke
     }
 }
 
+// Distances of rows begin.. to points that hold x*, as adding these one after another leaves them. Of the points' rows it reads
+// what falls into these.
+template <class Index, class Weight>
+Seeds distances_of_rows(Context& context, const Csr<Index, Weight>& a, const KernelArrays& kernel, const int64_t* points,
+                        int64_t count, int64_t begin, int64_t end) {
+    Seeds seeds;
+    int32_t star = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        if (points[i] < 0 || points[i] >= a.n) throw InputError("a seed's number is out of range");
+        if (kernel.diagonal[points[i]] < kernel.diagonal[points[star]]) star = static_cast<int32_t>(i);
+    }
+    const double c_star = kernel.diagonal[points[star]];
+    seeds.distance.resize(end - begin);
+    seeds.nearest.assign(end - begin, star);
+    for (int64_t x = begin; x < end; ++x) seeds.distance[x - begin] = kernel.weights[x] > 0 ? kernel.diagonal[x] + c_star : 0.0;
+    for (int64_t i = 0; i < count; ++i) {
+        if ((i & 63) == 0) context.check();
+        const int64_t y = points[i];
+        if (begin <= y && y < end) seeds.distance[y - begin] = 0.0, seeds.nearest[y - begin] = static_cast<int32_t>(i);
+        const auto r = a.row(y);
+        const double twice = 2.0 * kernel.factor(y), k_yy = kernel.diagonal[y];
+        for (int64_t p = begin == 0 ? r.begin : a.lower_bound(r, begin); p < r.end; ++p) {
+            const int64_t x = a.column(p);
+            if (x >= end) break;
+            if (x < begin) throw InputError("row " + std::to_string(y) + " is not sorted");
+            ++seeds.checks;
+            if (x == y) continue;
+            double d = kernel.diagonal[x] + k_yy - twice * kernel.factor(x) * a.weight(p);
+            if (d < 0) {
+                if (!(kernel.weights[x] > 0)) continue;
+                d = clip(seeds, kernel, x, y, d);
+            }
+            if (d < seeds.distance[x - begin]) {
+                seeds.distance[x - begin] = d;
+                seeds.nearest[x - begin] = static_cast<int32_t>(i);
+            }
+        }
+    }
+    return seeds;
+}
+
 // Sums of contributions as a complete binary tree. An update writes the leaf and adds up its ancestors anew, instead of
 // subtracting along the path as Algorithm 7 does: inner nodes then never drift from their leaves.
 class SamplingTree {

@@ -49,6 +49,24 @@ void bind_sampling(nb::module_& m) {
         },
         nb::arg("matrix"), nb::arg("scale").none(), nb::arg("diagonal"), nb::arg("weights"), nb::arg("method"),
         nb::arg("draws"), nb::arg("start").none(), nb::arg("seed"), nb::arg("threads"));
+    m.def(
+        "distances_of_rows",
+        [](const Matrix& matrix, std::optional<In<double>> scale, In<double> diagonal, In<double> weights, In<int64_t> points,
+           int64_t begin, int64_t end) {
+            const KernelArrays kernel = kernel_arrays(matrix, scale, diagonal, weights);
+            if (points.shape(0) < 1) throw InputError("there must be at least one seed");
+            if (begin < 0 || begin > end || end > matrix.nodes()) throw InputError("a block of rows lies outside of the graph");
+            Seeds seeds;
+            run(1, [&](Context& context) {
+                matrix.visit([&](const auto& a) {
+                    seeds = distances_of_rows(context, a, kernel, points.data(), static_cast<int64_t>(points.shape(0)), begin, end);
+                });
+            });
+            return std::make_tuple(to_numpy(std::move(seeds.distance)), to_numpy(std::move(seeds.nearest)), seeds.checks,
+                                   seeds.clipped, seeds.missing_shift);
+        },
+        nb::arg("matrix"), nb::arg("scale").none(), nb::arg("diagonal"), nb::arg("weights"), nb::arg("points"), nb::arg("begin"),
+        nb::arg("end"));
     nb::class_<SamplingTree>(m, "SamplingTree")
         .def("__init__",
              [](SamplingTree* self, In<double> leaves) {

@@ -14,8 +14,14 @@ from corecut._files import first_line
 from corecut.engines import tasks
 from corecut.engines.scratch import EngineError
 
-# Seconds without any worker, after which a run ends.
-_PATIENCE = 60.0
+# Seconds without any worker, after which a run ends; and for which a list of workers counts.
+_PATIENCE, _FRESH = 60.0, 2.0
+# What processes of this machine do without: looks at each other that take as long as a small task, at any time.
+_QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "2s",
+}
 
 
 @contextmanager
@@ -26,10 +32,13 @@ def connect(address: str, *, timeout: float = 10.0) -> Iterator[Any]:
     with ExitStack() as stack:
         try:
             if local:
+                import dask
+
+                stack.enter_context(dask.config.set(_QUIET))
                 cluster = distributed.LocalCluster(
                     n_workers=int(local[1]), threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
                 )
-                client = distributed.Client(stack.enter_context(cluster))
+                client = distributed.Client(stack.enter_context(cluster), direct_to_workers=True)
             else:
                 client = distributed.Client(address, timeout=timeout)
         except (OSError, ValueError, TypeError, TimeoutError) as error:
@@ -71,37 +80,27 @@ class Cluster:
         self.retries = retries
         self._token = secrets.token_hex(3)
         self._calls = 0
+        self._known: tuple[float, dict[str, int]] = (-_FRESH, {})
 
     def workers(self) -> dict[str, int]:
-        """Return the addresses of all workers and their numbers of threads."""
-        try:
-            return dict(self.client.nthreads())
-        except Exception as error:
-            raise EngineError(_lost(error)) from None
+        """Return the addresses of all workers and their numbers of threads, as they were a moment ago."""
+        asked, found = self._known
+        # Without any, the next look may find some.
+        if not found or monotonic() - asked > _FRESH:
+            try:
+                found = dict(self.client.nthreads())
+            except Exception as error:
+                raise EngineError(_lost(error)) from None
+            self._known = monotonic(), found
+        return found
 
     def map(
         self, stage: str, function: Callable[..., Any], shared: tuple[Any, ...], blocks: Sequence[tasks.Block]
     ) -> list[Any]:
         """Run a function on every block and return the results in the order of the blocks."""
-        workers = sorted(self.workers())
-        self._calls += 1
-        futures = []
-        for i, block in enumerate(blocks):
-            # The same rows to the same worker, while it lives: it has them in its memory.
-            at = [workers[i * len(workers) // len(blocks)]] if workers else None
-            futures.append(
-                self.client.submit(
-                    function,
-                    *shared,
-                    block,
-                    key=f"{stage}-{self._token}-{self._calls}-{i}",
-                    pure=False,
-                    retries=self.retries,
-                    workers=at,
-                    allow_other_workers=at is not None,
-                )
-            )
+        futures: list[Any] = []
         try:
+            self._submit(futures, stage, function, shared, blocks)
             # A worker that dies takes its finished results along, and their tasks run again.
             while any(future.status != "finished" for future in futures):
                 self._wait(stage, futures)
@@ -119,6 +118,35 @@ class Cluster:
             for future in futures:
                 with suppress(Exception):  # the connection may be gone
                     future.release()
+
+    def _submit(
+        self,
+        futures: list[Any],
+        stage: str,
+        function: Callable[..., Any],
+        shared: tuple[Any, ...],
+        blocks: Sequence[tasks.Block],
+    ) -> None:
+        """Give the blocks to the workers: the same rows to the same worker, while it lives, which has them in its memory."""
+        workers = sorted(self.workers())
+        self._calls += 1
+        try:
+            for i, block in enumerate(blocks):
+                at = [workers[i * len(workers) // len(blocks)]] if workers else None
+                futures.append(
+                    self.client.submit(
+                        function,
+                        *shared,
+                        block,
+                        key=f"{stage}-{self._token}-{self._calls}-{i}",
+                        pure=False,
+                        retries=self.retries,
+                        workers=at,
+                        allow_other_workers=at is not None,
+                    )
+                )
+        except Exception as error:  # a client whose scheduler went away takes nothing any more
+            raise EngineError(_lost(error)) from None
 
     def _wait(self, stage: str, futures: list[Any]) -> None:
         """Wait until all tasks have ended, but not for ever without a worker."""

@@ -16,25 +16,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from corecut import _core
 from corecut._files import require_free_space
-from corecut._typing import FloatArray, IntArray, LabelArray
+from corecut._typing import AnyArray, FloatArray, IntArray, LabelArray
 from corecut._validation import check_count
-from corecut.engines import tasks
+from corecut.engines import coresets, tasks
 from corecut.engines.cluster import Cluster, is_client
-from corecut.engines.local import LocalEngine, Refined, Rows
+from corecut.engines.local import Centres, Distances, Drawn, Labelled, LocalEngine, Refined, Rows
 from corecut.engines.scratch import Arrays, Checkpoints, EngineError, Scratch, load, save, save_plain, unpacked
 from corecut.engines.session import Session, assemble, beside, divided, fingerprint, verify
 from corecut.graph import Graph
+from corecut.kernel import KernelView
 from corecut.store import GraphStore
 
 # Blocks of rows for every thread of the cluster, where they are worth a task: a slow one must not keep all others waiting.
 _BLOCKS_PER_THREAD, _BLOCK_ENTRIES = 3, 16_000_000
-
-
-# What a round without a row to look at finds.
-_NO_MOVES: Arrays = {"nodes": np.empty(0, np.int32), "targets": np.empty(0, np.int32), "lacks": np.empty(0, np.int64)}
 
 
 def as_engine(engine: Any) -> DaskEngine | None:
@@ -128,7 +126,7 @@ class DaskEngine:
                     self._session.know(graph.indices, place)
                 else:
                     self._session.know(graph.indices, graph.store)
-                self.cluster.check(self._session.place(graph))
+                self.cluster.check(Path(self._session.place(graph).folder))
                 yield
                 self.cluster.forget()
             finally:
@@ -155,52 +153,68 @@ class DaskEngine:
 
     def group_nodes(self, graph: Graph, masses: FloatArray, cap: float, *, max_passes: int) -> LabelArray:
         """Return groups; see :class:`~corecut.engines.local.Engine`."""
-        if self._stays(graph) or masses is not graph.degrees:  # workers know degrees alone
+        if self._stays(graph):
             return self._local.group_nodes(graph, masses, cap, max_passes=max_passes)
-        here, place, blocks = self._stage("aggregation"), self._at(graph), self._blocks(graph)
+        here, place, blocks = self._stage("aggregation"), self._at(graph), self._blocks(graph, share=_core.ROUNDS_OF_A_PASS)
         if here.result.exists():
             return load(here.result)["groups"]
+        if masses is not graph.degrees:  # which workers know
+            save_plain(here.folder / "masses.npy", masses)
         threads, n = self._local.threads, graph.n_nodes
-        rounds = _core.GroupRounds(graph.matrix, graph.degrees, cap, threads)
-        base = here.last_state()
-        if base is None:
-            base, step, few = 0, 0, False
-            here.begin_pass(0, labels=rounds.labels(), active=np.packbits(rounds.active()), position=np.array([0, 0]))
-        else:
-            state = load(here.state(base))
-            rounds.set_labels(state["labels"])
-            rounds.set_active(np.unpackbits(state["active"], count=n))
-            step, few = int(state["position"][0]), bool(state["position"][1])
+        rounds = _core.GroupRounds(graph.matrix, masses, cap, threads)
+        base, step, few = self._begun_groups(here, rounds)
         number = base
         while step < max_passes:
             moves = 0
             for turn in range(_core.ROUNDS_OF_A_PASS):
                 record = here.round(number)
-                job = tasks.Round(place, str(here.folder), "aggregation", (cap,), number, base, (step, turn))
-                known = load(record) if record.exists() else None  # of a run that was killed
                 self._note(f"pass {step + 1}, round {turn + 1}")
-                found = known or self._gathered("aggregation", tasks.propose_groups, job, blocks)
+                known = load(record) if record.exists() else None  # of a run that was killed
+                if known is not None:
+                    found = known
+                elif rounds.entries_of_round(step, turn, self._least_of_a_round) < self._least_of_a_round:
+                    found = dict(zip(("nodes", "targets"), rounds.propose(0, n, step, turn), strict=True))
+                else:
+                    # Without marks all rows of a pass are looked at.
+                    told = self._tell(here, number, base, active=rounds.active()) if few else base
+                    job = tasks.Round(place, str(here.folder), "aggregation", (cap,), number, base, told, (step, turn))
+                    found = self._gathered("aggregation", tasks.propose_groups, job, blocks)
                 made = rounds.commit(found["nodes"], found["targets"], step, turn, few, threads)
                 if known is None:
-                    active = {"active": np.packbits(rounds.active())} if few else {}
-                    save(record, **found, made=made, **active)
+                    save(record, **found, made=made)
                 moves += int(made.sum())
                 number += 1
             step += 1
             if moves * _core.FEW_MOVES < n:
                 break
             if not few:
-                rounds.set_active(np.ones(n, np.uint8))
+                rounds.all_active()
             few = moves * _core.SOME_MOVES < n
             base = number
             position = np.array([step, int(few)])
-            here.begin_pass(number, labels=rounds.labels(), active=np.packbits(rounds.active()), position=position)
-        job = tasks.Round(place, str(here.folder), "aggregation", (cap,), number, base, (step, 0))
+            here.begin_pass(number, labels=rounds.labels(), active=rounds.active(), position=position)
+        job = tasks.Round(place, str(here.folder), "aggregation", (cap,), number, base, base, (step, 0))
         lone = self._gathered("aggregation", tasks.lone_nodes, job, blocks)
         rounds.finish(lone["nodes"], lone["targets"], threads)
         groups: LabelArray = rounds.labels()
         here.finish(groups=groups)
         return groups
+
+    @staticmethod
+    def _begun_groups(here: Checkpoints, rounds: Any) -> tuple[int, int, bool]:
+        """Bring rounds of aggregation to their beginning, or to the last state of a run that was killed.
+
+        Returns the numbers of rounds and passes before it, and whether only neighbours of moved nodes are looked at.
+        """
+        base = here.last_state()
+        if base is None:
+            here.begin_pass(0, labels=rounds.labels(), active=rounds.active(), position=np.array([0, 0]))
+            return 0, 0, False
+        state = load(here.state(base))
+        rounds.set_labels(state["labels"])
+        rounds.set_active(state["active"])
+        step, few = state["position"].tolist()
+        return base, step, bool(few)
 
     def contract(self, graph: Graph, groups: LabelArray, count: int) -> Rows:
         """Return the quotient's rows; see :class:`~corecut.engines.local.Engine`. They are mapped from the scratch folder."""
@@ -247,7 +261,7 @@ class DaskEngine:
             return self._local.refine(
                 graph, sizes, labels, k=k, objective=objective, due=due, max_passes=max_passes, tolerance=tolerance
             )
-        here, place, blocks = self._stage("refinement"), self._at(graph), self._blocks(graph)
+        here, place, blocks = self._stage("refinement"), self._at(graph), self._blocks(graph, share=_core.ROUNDS_OF_A_PASS)
         if here.result.exists():
             done = load(here.result)
             labels[:] = done["labels"]
@@ -268,14 +282,19 @@ class DaskEngine:
             made_now = 0
             for turn in range(_core.ROUNDS_OF_A_PASS):
                 record = here.round(number)
-                job = tasks.Round(place, str(here.folder), "refinement", settings, number, base, (passes, turn))
-                recorded = load(record) if record.exists() else None  # of a run that was killed
-                asked = blocks if rounds.busy(passes, turn) else []
                 self._note(f"pass {passes + 1}, round {turn + 1}")
-                found = recorded or self._gathered("refinement", tasks.propose_moves, job, asked) or _NO_MOVES
+                recorded = load(record) if record.exists() else None  # of a run that was killed
+                if recorded is not None:
+                    found = recorded
+                elif rounds.entries_of_round(passes, turn, self._least_of_a_round) < self._least_of_a_round:
+                    found = dict(zip(("nodes", "targets", "lacks"), rounds.propose_all(passes, turn), strict=True))
+                else:
+                    told = self._tell(here, number, base, **_round_state(rounds))
+                    job = tasks.Round(place, str(here.folder), "refinement", settings, number, base, told, (passes, turn))
+                    found = self._gathered("refinement", tasks.propose_moves, job, blocks)
                 made = rounds.commit(found["nodes"], found["targets"], found["lacks"], passes, turn)
                 if recorded is None:
-                    save(record, **found, made=made, **_round_state(rounds))
+                    save(record, **found, made=made)
                 made_now += int(made.sum())
                 number += 1
             # As in `refine` of the native kernel.
@@ -335,6 +354,57 @@ class DaskEngine:
             own[begin:end], other[begin:end] = part["own"], part["other"]
         return own, other
 
+    def race(self, kernel: KernelView, points: IntArray, count: int, *, seed: int, number: int) -> IntArray:
+        """Return the winners; see :class:`~corecut.engines.local.Engine`."""
+        if self._stays(kernel.graph):
+            return self._local.race(kernel, points, count, seed=seed, number=number)
+        stage = self._by_rows("seeds", kernel.graph)
+        return coresets.race(stage, self._running.kernel(kernel), points, count, (seed, number))
+
+    def distances(self, kernel: KernelView, points: IntArray) -> Distances:
+        """Return distances; see :class:`~corecut.engines.local.Engine`."""
+        if self._stays(kernel.graph):
+            return self._local.distances(kernel, points)
+        return coresets.distances(self._by_rows("seeds", kernel.graph), self._running.kernel(kernel), points)
+
+    def draw(
+        self,
+        kernel: KernelView,
+        points: IntArray,
+        *,
+        distances: FloatArray,
+        nearest: LabelArray,
+        by_seeds: bool,
+        n_draws: int,
+        seed: int,
+    ) -> Drawn:
+        """Draw points; see :class:`~corecut.engines.local.Engine`. Workers find the distances again."""
+        settings: dict[str, Any] = {"by_seeds": by_seeds, "n_draws": n_draws, "seed": seed}
+        if self._stays(kernel.graph):
+            return self._local.draw(kernel, points, distances=distances, nearest=nearest, **settings)
+        stage = self._by_rows("coreset", kernel.graph)
+        return coresets.draw(stage, self._running.kernel(kernel), kernel.weights, points, threads=self.threads, **settings)
+
+    def induced(self, graph: Graph, nodes: IntArray) -> sp.csr_array:
+        """Return the submatrix; see :class:`~corecut.engines.local.Engine`."""
+        if self._stays(graph) or nodes.size == 0:
+            return self._local.induced(graph, nodes)
+        lengths = graph.indptr[nodes + 1] - graph.indptr[nodes]
+        blocks = divided(np.concatenate([[0], np.cumsum(lengths)]), self._count(int(lengths.sum())), 1)
+        stage = coresets.Stage("coreset", self.cluster, self._stage("coreset"), self._at(graph), blocks)
+        return coresets.induced(stage, nodes)
+
+    def label(self, kernel: KernelView, centres: Centres) -> Labelled:
+        """Return nearest centres; see :class:`~corecut.engines.local.Engine`."""
+        if self._stays(kernel.graph):
+            return self._local.label(kernel, centres)
+        return coresets.label(self._by_rows("labelling", kernel.graph), kernel, centres)
+
+    def _by_rows(self, name: str, graph: Graph) -> coresets.Stage:
+        """Return a stage whose sums are those of fixed blocks of rows."""
+        blocks = divided(graph.indptr, self._count(graph.n_entries), _core.ROWS_OF_A_MASS)
+        return coresets.Stage(name, self.cluster, self._stage(name), self._at(graph), blocks)
+
     def write_labels(self, graph: Graph, labels: LabelArray, folder: str | os.PathLike[str]) -> None:
         """Write labels as a folder of Parquet files, one for each block of nodes; all workers must see the folder.
 
@@ -355,28 +425,40 @@ class DaskEngine:
         return graph.n_entries <= self.least_entries or graph.n_nodes == 0
 
     def _at(self, graph: Graph) -> tasks.Place:
-        return tasks.Place(str(self._running.place(graph)))
+        return self._running.place(graph)
 
     def _stage(self, name: str) -> Checkpoints:
         return self._running.stage(name)
 
-    def _blocks(self, graph: Graph, *, small: bool = False) -> list[tasks.Block]:
+    @property
+    def _least_of_a_round(self) -> int:
+        """Rounds that look at rows of fewer entries stay in the client."""
+        return self.least_entries // _core.ROUNDS_OF_A_PASS
+
+    @staticmethod
+    def _tell(here: Checkpoints, number: int, base: int, **arrays: AnyArray) -> int:
+        """Write what workers must know before a round, unless the state has it. Returns the number of the file."""
+        if number > base:
+            save(here.asked(number), **arrays)
+        return number
+
+    def _blocks(self, graph: Graph, *, small: bool = False, share: int = 1) -> list[tasks.Block]:
         """Return blocks of rows with about as many entries each; nothing but the time depends on where they begin.
 
-        A task that holds all of its entries wants `small` ones, however many.
+        A task that holds all of its entries wants `small` ones, however many; one that reads but a `share` of its rows, one in
+        so many, larger ones.
         """
+        return divided(graph.indptr, self._count(graph.n_entries, small=small, share=share), _core.ROWS_OF_A_BLOCK)
+
+    def _count(self, entries: int, *, small: bool = False, share: int = 1) -> int:
         if self.block_entries is not None:
-            count = -(-graph.n_entries // self.block_entries)
-        else:
-            threads = max(1, sum(self.cluster.workers().values()))
-            count = max(threads, graph.n_entries // _BLOCK_ENTRIES)
-            count = count if small else min(count, _BLOCKS_PER_THREAD * threads)
-        return divided(graph.indptr, count, _core.ROWS_OF_A_BLOCK)
+            return -(-entries // self.block_entries)
+        threads = max(1, sum(self.cluster.workers().values()))
+        count = max(threads, entries // share // _BLOCK_ENTRIES)
+        return count if small else min(count, _BLOCKS_PER_THREAD * threads)
 
     def _gathered(self, stage: str, function: Callable[..., Any], job: tasks.Round, blocks: Sequence[tasks.Block]) -> Arrays:
         """Return the arrays that all blocks return, put together in their order."""
-        if not blocks:
-            return {}
         found = [unpacked(message) for message in self.cluster.map(stage, function, (job,), blocks)]
         return {name: np.concatenate([one[name] for one in found]) for name in found[0]}
 
@@ -387,8 +469,7 @@ def _say_nothing(text: str) -> None:
 
 def _round_state(rounds: Any) -> Arrays:
     """Return what workers need to know before a round of refinement, beside the labels."""
-    active = np.packbits(rounds.lacking() <= 0)
-    return {"active": active, **dict(zip(tasks.SUMS, rounds.sums(), strict=True))}
+    return {"active": rounds.active(), **dict(zip(tasks.SUMS, rounds.sums(), strict=True))}
 
 
 def _refined(counts: IntArray, values: FloatArray) -> Refined:

@@ -4,15 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol
+
+import scipy.sparse as sp
 
 from corecut import _core
 from corecut._typing import AnyArray, FloatArray, IntArray, LabelArray
 from corecut._validation import thread_count
 from corecut.graph import Graph
+from corecut.kernel import KernelView
+from corecut.races import first_of_race
 
 Rows = tuple[IntArray, LabelArray, FloatArray]
 Refined = tuple[int, int, float, float, bool]
+# Distance and nearest seed of every point; distances looked at; how many were clipped, and the shift that would mend it.
+Distances = tuple[FloatArray, LabelArray, int, int, float]
+# Distinct points, how often each was drawn, their masses, and the sum of all masses.
+Drawn = tuple[IntArray, IntArray, FloatArray, float]
+# Nearest centre of every node, what it and the second nearest are away less K_xx, and the number of nodes that touch none.
+Labelled = tuple[LabelArray, FloatArray, FloatArray, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Centres:
+    """What labelling knows of the centres; see `ImpliedCentres` of the native kernel."""
+
+    nodes: IntArray
+    labels: LabelArray
+    load: FloatArray
+    own: FloatArray
+    norms: FloatArray
+    pull: FloatArray | None
+    touched_only: bool
 
 
 class Engine(Protocol):
@@ -57,6 +81,31 @@ class Engine(Protocol):
 
     def margins(self, graph: Graph, labels: LabelArray, k: int) -> tuple[FloatArray, FloatArray]:
         """Return every node's weight towards its own cluster and towards the strongest other one."""
+
+    def race(self, kernel: KernelView, points: IntArray, count: int, *, seed: int, number: int) -> IntArray:
+        """Return the winners of a race by w(x)Δ(x, `points`), in their order."""
+
+    def distances(self, kernel: KernelView, points: IntArray) -> Distances:
+        """Return distances to seeds that hold x*, in the order in which they were added."""
+
+    def draw(
+        self,
+        kernel: KernelView,
+        points: IntArray,
+        *,
+        distances: FloatArray,
+        nearest: LabelArray,
+        by_seeds: bool,
+        n_draws: int,
+        seed: int,
+    ) -> Drawn:
+        """Draw points by their sensitivities, independently."""
+
+    def induced(self, graph: Graph, nodes: IntArray) -> sp.csr_array:
+        """Return the principal submatrix on some nodes, in increasing order."""
+
+    def label(self, kernel: KernelView, centres: Centres) -> Labelled:
+        """Return the nearest centre of every node."""
 
 
 class LocalEngine:
@@ -121,4 +170,42 @@ class LocalEngine:
     def margins(self, graph: Graph, labels: LabelArray, k: int) -> tuple[FloatArray, FloatArray]:
         """Return margins; see :class:`Engine`."""
         found: tuple[AnyArray, AnyArray] = _core.cluster_margins(graph.matrix, labels, k, self.threads)
+        return found
+
+    def race(self, kernel: KernelView, points: IntArray, count: int, *, seed: int, number: int) -> IntArray:
+        """Return the winners; see :class:`Engine`."""
+        return first_of_race(kernel.weights * self.distances(kernel, points)[0], count, seed, number)[1]
+
+    def distances(self, kernel: KernelView, points: IntArray) -> Distances:
+        """Return distances; see :class:`Engine`."""
+        arrays = kernel.matrix, kernel.scale, kernel.diagonal, kernel.weights
+        found: tuple[Any, ...] = _core.sample_seeds(*arrays, "rejection", 0, points, 0, self.threads)
+        distances, nearest, checks, clipped, missing = found[1:6]
+        return distances, nearest, checks, clipped, missing
+
+    def draw(
+        self,
+        kernel: KernelView,
+        points: IntArray,
+        *,
+        distances: FloatArray,
+        nearest: LabelArray,
+        by_seeds: bool,
+        n_draws: int,
+        seed: int,
+    ) -> Drawn:
+        """Draw points; see :class:`Engine`."""
+        mass = _core.sensitivities(kernel.weights, distances, nearest, points, by_seeds, self.threads)
+        indices, counts, total = _core.draw_points(mass, n_draws, seed, self.threads)
+        return indices, counts, mass[indices], total
+
+    def induced(self, graph: Graph, nodes: IntArray) -> sp.csr_array:
+        """Return the submatrix; see :class:`Engine`."""
+        return graph.subgraph(nodes, self.threads)
+
+    def label(self, kernel: KernelView, centres: Centres) -> Labelled:
+        """Return nearest centres; see :class:`Engine`."""
+        c = centres
+        arrays = c.nodes, c.labels, c.load, c.own, c.norms, kernel.rank_one, c.pull, c.touched_only
+        found: Labelled = _core.label_nodes(kernel.matrix, kernel.scale, *arrays, self.threads)
         return found

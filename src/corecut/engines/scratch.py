@@ -158,6 +158,10 @@ class Checkpoints:
         """Name of what a round did."""
         return self.folder / f"round-{step:06}.npz"
 
+    def asked(self, step: int) -> Path:
+        """Name of what workers are told before a round that is not the first behind a state, beside the moves so far."""
+        return self.folder / f"asked-{step:06}.npz"
+
     def last_state(self) -> int | None:
         """Return the last state's number, None without one."""
         found = sorted(self.folder.glob("state-*.npz"))
@@ -166,7 +170,7 @@ class Checkpoints:
     def begin_pass(self, step: int, **arrays: AnyArray) -> None:
         """Write a state, and forget what led to it."""
         save(self.state(step), **arrays)
-        self._forget(lambda name: name.startswith(("state-", "round-")) and int(name[6:12]) < step)
+        self._forget(lambda name: name.startswith(("state-", "round-", "asked-")) and int(name[6:12]) < step)
 
     def finish(self, *, keep: tuple[str, ...] = (), **arrays: AnyArray) -> None:
         """Write the result, and forget everything else but files whose names begin with one of `keep`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import tempfile
 import zlib
 from itertools import pairwise
@@ -13,6 +14,7 @@ from corecut._typing import AnyArray, IntArray
 from corecut.engines import tasks
 from corecut.engines.scratch import Checkpoints, EngineError, load, save_plain, writing
 from corecut.graph import Graph
+from corecut.kernel import KernelView
 from corecut.store import GraphStore
 
 
@@ -21,8 +23,10 @@ class Session:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.run = secrets.token_hex(4)
         self._stages = 0
         self._known: list[tuple[AnyArray, Path]] = []
+        self._kernels: list[tuple[AnyArray, Path]] = []
 
     def stage(self, name: str) -> Checkpoints:
         """Return the files of the next stage; the same stages come in the same order in every run."""
@@ -33,11 +37,24 @@ class Session:
         """Remember where the graph of these columns lies."""
         self._known.append((indices, folder))
 
-    def place(self, graph: Graph) -> Path:
+    def place(self, graph: Graph) -> tasks.Place:
         """Return where a graph lies; a quotient's degrees are put beside it when they are first needed."""
         folder = self._find(graph)
         if not GraphStore.is_store(folder) and not (folder / "degrees.npy").exists():
             save_plain(folder / "degrees.npy", graph.degrees)
+        return tasks.Place(str(folder), self.run)
+
+    def kernel(self, kernel: KernelView) -> Path:
+        """Return the folder of a kernel's arrays, which are written when they are first needed."""
+        for diagonal, folder in self._kernels:
+            if diagonal is kernel.diagonal:
+                return folder
+        folder = self.folder / f"kernel-{len(self._kernels)}"
+        folder.mkdir(exist_ok=True)
+        for name in ("scale", "diagonal", "weights"):
+            if (array := getattr(kernel, name)) is not None:
+                save_plain(folder / f"{name}.npy", array)
+        self._kernels.append((kernel.diagonal, folder))
         return folder
 
     def _find(self, graph: Graph) -> Path:

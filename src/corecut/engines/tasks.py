@@ -27,9 +27,18 @@ Block = tuple[int, int]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a graph lies: a store, or the files of a quotient in the scratch folder."""
+    """Where a graph lies: a store, or the files of a quotient in the scratch folder.
+
+    Attributes
+    ----------
+    folder
+        Its name.
+    run
+        Of which run: what a worker keeps of another one that had the same folder is not taken for this one's.
+    """
 
     folder: str
+    run: str
 
     def files(self) -> dict[str, AnyArray]:
         """Map the arrays of the graph; degrees too."""
@@ -62,8 +71,8 @@ class Round:
         "aggregation" or "refinement".
     settings
         What the stage's rounds are made with: the bound on volumes; or k, fee, smallest and largest size.
-    number, base
-        Rounds before this one, and before the last state that was written.
+    number, base, told
+        Rounds before this one, before the last state that was written, and before the one when sums and rows to look at were.
     turn
         Pass, and round of the pass.
     """
@@ -74,6 +83,7 @@ class Round:
     settings: tuple[float, ...]
     number: int
     base: int
+    told: int
     turn: tuple[int, int]
 
 
@@ -87,11 +97,12 @@ class _Kept:
         self.matrix: Any = None
         self.stage: tuple[Any, ...] | None = None
         self.number = -1
+        self.told: tuple[Any, int] | None = None
         self.rounds: Any = None
 
     def let_go(self) -> None:
         """Forget everything."""
-        self.rounds = self.stage = self.matrix = self.place = None
+        self.rounds = self.stage = self.told = self.matrix = self.place = None
         self.files = {}
 
     def graph(self, place: Place) -> tuple[Any, dict[str, AnyArray]]:
@@ -107,28 +118,31 @@ class _Kept:
         stage = (job.place, job.stage)
         checkpoints = Checkpoints(Path(job.stage))
         if self.stage != stage:
-            self.rounds = self.stage = None  # before the next one takes memory
+            self.rounds = self.stage = self.told = None  # before the next one takes memory
             self.rounds = self._begun(job, checkpoints)
             self.stage, self.number = stage, -1
         if self.number > job.number or self.number < job.base:
             self.rounds.set_labels(load(checkpoints.state(job.base), "labels")["labels"])
             self.number = job.base
-        if self.number == job.base:  # a pass may begin with other sums, or other rows to look at, than the last one ended with
-            self._know(load(checkpoints.state(job.base), *_KNOWN))
         while self.number < job.number:
             number, self.number = self.number, -1  # should this fail half-way
-            made = load(checkpoints.round(number), "nodes", "targets", "made", *_KNOWN)
+            made = load(checkpoints.round(number), "nodes", "targets", "made")
             chosen = made["made"].astype(bool)
             self.rounds.move(made["nodes"][chosen], made["targets"][chosen])
-            self._know(made)
             self.number = number + 1
+        if self.told != (stage, job.told):
+            # A round may begin with other sums, or other rows to look at, than the last one ended with.
+            told = checkpoints.state(job.base) if job.told == job.base else checkpoints.asked(job.told)
+            self._know(load(told, *_KNOWN))
+            self.told = stage, job.told
         return self.rounds
 
     def _begun(self, job: Round, checkpoints: Checkpoints) -> Any:
         matrix, files = self.graph(job.place)
         if job.kind == "aggregation":
             (cap,) = job.settings
-            return _core.GroupRounds(matrix, files["degrees"], cap, 1)
+            masses = checkpoints.folder / "masses.npy"
+            return _core.GroupRounds(matrix, np.load(masses, mmap_mode="r") if masses.exists() else files["degrees"], cap, 1)
         k, *objective = job.settings
         sizes = np.load(checkpoints.folder / "sizes.npy", mmap_mode="r")
         labels = load(checkpoints.state(job.base), "labels")["labels"]
@@ -136,9 +150,15 @@ class _Kept:
 
     def _know(self, arrays: dict[str, AnyArray]) -> None:
         if "active" in arrays:
-            self.rounds.set_active(np.unpackbits(arrays["active"], count=self.files["indptr"].size - 1))
+            self.rounds.set_active(arrays["active"])
         if "inside" in arrays:
             self.rounds.set_sums(*(arrays[name] for name in SUMS))
+
+
+def matrix_at(place: Place) -> Any:
+    """Return the matrix of a graph."""
+    with _KEPT.lock:
+        return _KEPT.graph(place)[0]
 
 
 SUMS = ("inside", "volume", "size", "members")
@@ -190,8 +210,7 @@ def propose_moves(job: Round, block: Block) -> dict[str, Any]:
 
 def weights_within(place: Place, stage: str, block: Block) -> dict[str, Any]:
     """Return the weight of every row towards its own cluster."""
-    with _KEPT.lock:
-        matrix, _ = _KEPT.graph(place)
+    matrix = matrix_at(place)
     labels = np.load(Path(stage) / "labels.npy", mmap_mode="r")
     within = _core.weights_within(matrix, labels, *block)
     return packed(Path(stage) / f"within-{block[0]}.npz", within=within)
@@ -202,8 +221,7 @@ _PIECES = ("groups", "lengths", "columns", "weights")
 
 def contract_rows(place: Place, stage: str, count: int, borders: IntArray, block: Block) -> int:
     """Write what the rows of a block add to the quotient, by parts of the groups. Returns the number of entries."""
-    with _KEPT.lock:
-        matrix, _ = _KEPT.graph(place)
+    matrix = matrix_at(place)
     groups = np.load(Path(stage) / "groups.npy", mmap_mode="r")
     found: tuple[AnyArray, ...] = _core.contract_rows(matrix, groups, count, *block, borders)
     for name, array in zip((*_PIECES, "starts"), found, strict=True):
@@ -230,16 +248,14 @@ def merge_groups(stage: str, count: int, borders: IntArray, begins: IntArray, bl
 
 def first_pairs(place: Place, stage: str, block: Block) -> dict[str, Any]:
     """Return pairs of nodes that the first entries of the rows join."""
-    with _KEPT.lock:
-        matrix, _ = _KEPT.graph(place)
+    matrix = matrix_at(place)
     one, other = _core.first_pairs(matrix, *block)
     return packed(Path(stage) / f"first-{block[0]}.npz", one=one, other=other)
 
 
 def joining_pairs(place: Place, stage: str, block: Block) -> dict[str, Any]:
     """Return pairs of components, as far as they are known, that entries of the rows join."""
-    with _KEPT.lock:
-        matrix, _ = _KEPT.graph(place)
+    matrix = matrix_at(place)
     leaders = np.load(Path(stage) / "leaders.npy", mmap_mode="r")
     one, other = _core.joining_pairs(matrix, leaders, *block)
     return packed(Path(stage) / f"joining-{block[0]}.npz", one=one, other=other)
@@ -247,8 +263,7 @@ def joining_pairs(place: Place, stage: str, block: Block) -> dict[str, Any]:
 
 def margins(place: Place, stage: str, k: int, block: Block) -> dict[str, Any]:
     """Return the weight of every row towards its own cluster and towards the strongest other one."""
-    with _KEPT.lock:
-        matrix, _ = _KEPT.graph(place)
+    matrix = matrix_at(place)
     labels = np.load(Path(stage) / "labels.npy", mmap_mode="r")
     own, other = _core.margins_of_rows(matrix, labels, k, *block)
     return packed(Path(stage) / f"margins-{block[0]}.npz", own=own, other=other)
