@@ -119,8 +119,9 @@ def merge_clusters(between: FloatArray, volume: FloatArray, objective: Objective
         losses[j] = losses[:, j] = np.inf
         losses[i] = losses[:, i] = losses_of(i)
         # Rows whose cheapest partner was one of the two look again, the others compare with the union.
-        stale = np.flatnonzero(alive & ((partner == i) | (partner == j)))
-        stale = np.union1d(stale, [i])
+        again = alive & ((partner == i) | (partner == j))
+        again[i] = True
+        stale = np.flatnonzero(again)
         better = alive & (losses[:, i] < least)
         partner[better], least[better] = i, losses[better, i]
         partner[stale] = losses[stale].argmin(axis=1)

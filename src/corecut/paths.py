@@ -27,8 +27,9 @@ from corecut.weighted import WeightedGraph
 # Sweeps over the quotient, and over the nodes.
 _PASSES, _NODE_PASSES = 10, 4
 _TOLERANCE = 1e-3
-# Clusters whose common pieces are put together anew, the largest number of clusters that is made of them, and rounds.
-_PIECES, MENDED, _ROUNDS = 100, 12, 4
+# Clusters whose common pieces are put together anew, the largest number of clusters that is made of them, and rounds of repair;
+# one for the first of many clusters, which all others gain by.
+_PIECES, MENDED, _ROUNDS, _FIRST_ROUNDS = 100, 12, 4, 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,16 +212,19 @@ class Mender:
             put = self._repaired(self.small, start[0][first], n_clusters)[0]
             found.append(self.ground.refined(put[self.pieces], n_clusters))
         if self.thorough or above is None:
-            found.append(self._repaired(self.ground.part, _best(found)[0], n_clusters))
+            rounds = _ROUNDS if self.thorough else _FIRST_ROUNDS
+            found.append(self._repaired(self.ground.part, _best(found)[0], n_clusters, rounds=rounds))
         return _best(found)
 
-    def _repaired(self, level: WeightedGraph, labels: LabelArray, n_clusters: int) -> tuple[LabelArray, float]:
+    def _repaired(
+        self, level: WeightedGraph, labels: LabelArray, n_clusters: int, *, rounds: int = _ROUNDS
+    ) -> tuple[LabelArray, float]:
         found = repair_partition(
             level,
             fill_empty(labels, n_clusters, level.graph.degrees)[0],
             self.ground.objective(n_clusters),
             n_clusters,
-            max_rounds=_ROUNDS,
+            max_rounds=rounds,
             random_state=n_clusters,
             n_jobs=self.ground.n_jobs,
         )
