@@ -197,11 +197,11 @@ def figures(graph: Graph, k: int, truth: Any, answer: Figures) -> Figures:
             judged.append(run)
             continue
         labels = run.pop("labels")
-        sizes = np.bincount(labels, minlength=k)
-        # A cluster of isolated nodes is empty: its cut of 0 says nothing.
-        run["clusters"] = int(np.count_nonzero(np.bincount(labels, graph.degrees, minlength=k)))
+        # Nodes without edges do not count: a cluster of them is empty, and its cut of 0 says nothing.
+        sizes = np.bincount(labels[~graph.isolated], minlength=k)
+        run["clusters"] = int(np.count_nonzero(sizes))
         run["largest"], run["smallest"] = int(sizes.max()), int(sizes.min())
-        run["cut"] = normalized_cut(graph, labels, n_clusters=sizes.size)
+        run["cut"] = normalized_cut(graph, labels, n_clusters=max(k, int(labels.max()) + 1))
         if truth is not None:
             known = truth >= 0
             run["ari"] = float(adjusted_rand_score(truth[known], labels[known]))
