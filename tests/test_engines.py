@@ -260,6 +260,25 @@ def test_a_worker_that_dies_on_the_way_through_a_coreset(
     assert left_behind(dense) == []
 
 
+def test_tasks_go_on_when_all_workers_have_died(client: Any) -> None:
+    def slowly(block: tuple[int, int]) -> int:
+        time.sleep(2)
+        return block[0]
+
+    processes = client.run(os.getpid)
+    submit, sent = client.submit, []
+
+    def submitting(*args: Any, **options: Any) -> Any:
+        sent.append(submit(*args, **options))
+        if len(sent) == 2:
+            for process in processes.values():
+                os.kill(process, signal.SIGKILL)
+        return sent[-1]
+
+    client.submit = submitting
+    assert Cluster(client, 0).map("metrics", slowly, (), [(0, 64), (64, 128)]) == [0, 64]
+
+
 def kill_one(client: Any, stage: str, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Kill the worker that is given the first task of a stage. Returns a list that will have its number."""
     killed: list[int] = []

@@ -98,17 +98,39 @@ class Cluster:
         self, stage: str, function: Callable[..., Any], shared: tuple[Any, ...], blocks: Sequence[tasks.Block]
     ) -> list[Any]:
         """Run a function on every block and return the results in the order of the blocks."""
+        workers = sorted(self.workers())
+        self._calls += 1
+        # The same rows to the same worker, while it lives: it has them in its memory.
+        meant: list[str | None] = [workers[i * len(workers) // len(blocks)] if workers else None for i in range(len(blocks))]
         futures: list[Any] = []
+
+        def submit(i: int, key: str) -> Any:
+            at = meant[i]
+            options = {} if at is None else {"workers": [at], "allow_other_workers": True}
+            try:
+                return self.client.submit(function, *shared, blocks[i], key=key, pure=False, retries=self.retries, **options)
+            except Exception as error:  # a client whose scheduler went away takes nothing any more
+                raise EngineError(_lost(error)) from None
+
         try:
-            self._submit(futures, stage, function, shared, blocks)
+            futures += [submit(i, f"{stage}-{self._token}-{self._calls}-{i}") for i in range(len(blocks))]
+            alone_since: float | None = None
             # A worker that dies takes its finished results along, and their tasks run again.
             while any(future.status != "finished" for future in futures):
-                self._wait(stage, futures)
+                if not self._ended(futures):
+                    alone_since = self._alone(stage, alone_since)
                 for future, block in zip(futures, blocks, strict=True):
                     if future.status == "error":
                         raise _failed(stage, block, future.exception()) from None
                     if future.status == "cancelled":
                         raise EngineError(_lost(f"{stage} was cancelled"))
+                # Tasks that were meant for a worker which died, when no other lived, Dask gives to nobody who comes later.
+                alive = self.workers()
+                for i, future in enumerate(futures):
+                    if future.status == "pending" and meant[i] is not None and alive and meant[i] not in alive:
+                        meant[i] = None
+                        futures[i] = submit(i, f"{future.key}-again")
+                        future.release()
             try:
                 results: list[Any] = self.client.gather(futures)
             except Exception as error:
@@ -119,53 +141,24 @@ class Cluster:
                 with suppress(Exception):  # the connection may be gone
                     future.release()
 
-    def _submit(
-        self,
-        futures: list[Any],
-        stage: str,
-        function: Callable[..., Any],
-        shared: tuple[Any, ...],
-        blocks: Sequence[tasks.Block],
-    ) -> None:
-        """Give the blocks to the workers: the same rows to the same worker, while it lives, which has them in its memory."""
-        workers = sorted(self.workers())
-        self._calls += 1
+    @staticmethod
+    def _ended(futures: list[Any]) -> bool:
+        """Wait a few seconds, and say whether all tasks have ended."""
         try:
-            for i, block in enumerate(blocks):
-                at = [workers[i * len(workers) // len(blocks)]] if workers else None
-                futures.append(
-                    self.client.submit(
-                        function,
-                        *shared,
-                        block,
-                        key=f"{stage}-{self._token}-{self._calls}-{i}",
-                        pure=False,
-                        retries=self.retries,
-                        workers=at,
-                        allow_other_workers=at is not None,
-                    )
-                )
-        except Exception as error:  # a client whose scheduler went away takes nothing any more
+            _distributed().wait(futures, timeout=5)
+        except TimeoutError:
+            return False
+        except Exception as error:  # futures are cancelled when the scheduler goes away
             raise EngineError(_lost(error)) from None
+        return True
 
-    def _wait(self, stage: str, futures: list[Any]) -> None:
-        """Wait until all tasks have ended, but not for ever without a worker."""
-        distributed = _distributed()
-        alone_since: float | None = None
-        while True:
-            try:
-                distributed.wait(futures, timeout=5)
-                return
-            except TimeoutError:
-                pass
-            except Exception as error:  # futures are cancelled when the scheduler goes away
-                raise EngineError(_lost(error)) from None
-            if self.workers():
-                alone_since = None
-            elif alone_since is None:
-                alone_since = monotonic()
-            elif monotonic() - alone_since > _PATIENCE:
-                raise EngineError(f"the cluster has had no worker for {_PATIENCE:.0f} s in {stage}; start some, then resume")
+    def _alone(self, stage: str, since: float | None) -> float | None:
+        """Return since when there has been no worker, None if there is one. A run does not wait for ever."""
+        if self.workers():
+            return None
+        if since is not None and monotonic() - since > _PATIENCE:
+            raise EngineError(f"the cluster has had no worker for {_PATIENCE:.0f} s in {stage}; start some, then resume")
+        return monotonic() if since is None else since
 
     def check(self, folder: Path) -> None:
         """Refuse workers that have other versions or do not see the graph."""
