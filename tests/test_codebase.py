@@ -32,6 +32,7 @@ ORDER = [
     "_validation",
     "_random",
     "_progress",
+    "side_by_side",
     "_locks",
     "_files",
     "graph",

@@ -38,9 +38,9 @@ def side_by_side(pieces: Sequence[Callable[[int, Stages], T]], *, n_jobs: int | 
             _core.obey(None)
 
     with stage.shared(len(pieces)) as clocks, ThreadPoolExecutor(workers) as pool:
-        # Advice that a piece has to give is heard where it would be without threads.
-        running = [pool.submit(copy_context().run, work, piece, clock) for piece, clock in zip(pieces, clocks, strict=True)]
         try:
+            # Advice that a piece has to give is heard where it would be without threads.
+            running = [pool.submit(copy_context().run, work, piece, clock) for piece, clock in zip(pieces, clocks, strict=True)]
             return [each.result() for each in running]
         except BaseException:
             flag.set()
