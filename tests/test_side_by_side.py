@@ -103,7 +103,9 @@ def endless(threads, clock):
 try:
     side_by_side([endless, endless], n_jobs=2, stage=Stages())
 except KeyboardInterrupt:
-    print("stopped", threading.active_count(), flush=True)
+    while threading.active_count() > 1:  # one that was just being started may come to its end a little later
+        time.sleep(0.01)
+    print("stopped", flush=True)
 """
 
 
@@ -114,7 +116,7 @@ def test_ctrl_c_ends_all_pieces():
     assert process.stdout.readline() == "begun\n"
     process.send_signal(signal.SIGINT)
     rest = process.communicate(timeout=60)[0].splitlines()
-    assert rest[-1] == "stopped 1"
+    assert rest[-1] == "stopped"
     assert process.returncode == 0
 
 
