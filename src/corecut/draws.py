@@ -253,7 +253,7 @@ def spectral_problem(level: WeightedGraph, regularization: float) -> SpectralPro
     sizes, mean = level.sizes, level.graph.volume / level.sizes.sum()
     # In a unit in which the mean degree is about 1, so that roots are the same for weights that differ by a power of two.
     adjacency, exponent = level.graph.adjacency, -math.frexp(mean)[1]
-    data, degrees = np.ldexp(adjacency.data.astype(np.float64), exponent), np.ldexp(level.graph.degrees, exponent)
+    data, degrees = np.ldexp(adjacency.data, exponent), np.ldexp(level.graph.degrees, exponent)
     adjacency = sp.csr_array((data, adjacency.indices, adjacency.indptr), shape=adjacency.shape)
     if regularization == 0:
         return SpectralProblem(adjacency, np.where(degrees > 0, degrees, 1.0))

@@ -169,9 +169,9 @@ class Graph:
         labels.flags.writeable = False  # all who ask share it
         return (int(labels.max()) + 1 if labels.size else 0), labels
 
-    def subgraph(self, nodes: IntArray, n_jobs: int | None = None) -> sp.csr_array:
-        """Return the principal submatrix A(nodes, nodes); `nodes` must increase."""
-        indptr, indices, data = _core.induced(self.matrix, nodes, thread_count(n_jobs))
+    def subgraph(self, nodes: IntArray, n_jobs: int | None = None, *, compact: bool = False) -> sp.csr_array:
+        """Return the principal submatrix A(nodes, nodes), in double precision unless `compact`; `nodes` must increase."""
+        indptr, indices, data = _core.induced(self.matrix, nodes, thread_count(n_jobs), compact)
         if data.size < 2**31:  # scipy would widen the indices to match a wide indptr
             indptr = indptr.astype(np.int32)
         return sp.csr_array((data, indices, indptr), shape=(nodes.size, nodes.size))

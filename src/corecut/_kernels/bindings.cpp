@@ -77,17 +77,20 @@ NB_MODULE(_core, m) {
         });
         return std::make_tuple(result.found, result.x, result.y, result.forward, result.backward);
     });
-    m.def("induced", [](const Matrix& matrix, In<int64_t> rows, int threads) {
-        Subgraph result;
-        run(checked_threads(threads), [&](Context& context) {
-            matrix.visit([&](const auto& a) {
-                result = induced(context, a, rows.data(), static_cast<int64_t>(rows.shape(0)));
+    m.def(
+        "induced",
+        [](const Matrix& matrix, In<int64_t> rows, int threads, bool compact) {
+            Subgraph result;
+            run(checked_threads(threads), [&](Context& context) {
+                matrix.visit([&](const auto& a) {
+                    result = induced(context, a, rows.data(), static_cast<int64_t>(rows.shape(0)), compact);
+                });
             });
-        });
-        return std::make_tuple(to_numpy(std::move(result.indptr)), to_numpy(std::move(result.indices)),
-                               to_numpy(std::move(result.data)));
-    });
-    // Processor time that this process has spent in parallel regions, and what would be left of it on so many cores.
+            nb::object weights = result.single.empty() ? nb::cast(to_numpy(std::move(result.data)))
+                                                       : nb::cast(to_numpy(std::move(result.single)));
+            return nb::make_tuple(to_numpy(std::move(result.indptr)), to_numpy(std::move(result.indices)), weights);
+        },
+        nb::arg("matrix"), nb::arg("rows"), nb::arg("threads"), nb::arg("compact") = false);
     m.def("parallel_seconds", [](int64_t cores) {
         double all = 0.0, shared = 0.0;
         for (int64_t blocks = 1; blocks <= ParallelWork::kMost; ++blocks) {

@@ -30,4 +30,16 @@ void multiply(Context& context, const Csr<Index, Real>& a, int64_t width, const 
     });
 }
 
+// Values of D^-½ A D^-½ for roots r = D^-½, worked out in double precision whatever they are kept in.
+template <class Real, class Index, class Weight>
+void normalized_values(Context& context, const Csr<Index, Weight>& a, const double* roots, Real* values) {
+    parallel_blocks(context, a.n, 256, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            const auto r = a.row(i);
+            for (int64_t p = r.begin; p < r.end; ++p)
+                values[p] = static_cast<Real>(a.weight(p) * roots[i] * roots[a.column(p)]);
+        }
+    });
+}
+
 }  // namespace corecut

@@ -1,6 +1,7 @@
 #include "spectral.hpp"
 
 #include "bindings.hpp"
+#include "memory.hpp"
 #include "rounding.hpp"
 
 namespace corecut {
@@ -40,7 +41,19 @@ void bind_multiply(nb::module_& m) {
           nb::arg("alpha"), nb::arg("beta"), nb::arg("gamma"), nb::arg("out").noconvert(), nb::arg("threads"));
 }
 
+template <class Real>
+Out<Real> normalized(const Matrix& matrix, In<double> roots, int threads) {
+    require_length(roots, matrix.nodes(), "roots");
+    LazyVector<Real> values(matrix.entries());
+    run(checked_threads(threads), [&](Context& context) {
+        matrix.visit([&](const auto& a) { normalized_values(context, a, roots.data(), values.data()); });
+    });
+    return to_numpy(std::move(values));
+}
+
 void bind_spectral(nb::module_& m) {
+    m.def("normalized_single", &normalized<float>, nb::arg("matrix"), nb::arg("roots"), nb::arg("threads"));
+    m.def("normalized_double", &normalized<double>, nb::arg("matrix"), nb::arg("roots"), nb::arg("threads"));
     bind_multiply<float>(m);
     bind_multiply<double>(m);
     m.attr("SEED_LANES") = kLanes;

@@ -67,14 +67,8 @@ class SpectralProblem:
     def normalized(self) -> sp.csr_array:
         """D^-½ A D^-½ without the rank-one part."""
         a = self.adjacency
-        return sp.csr_array((self._values(), a.indices, a.indptr), shape=a.shape)
-
-    def _values(self) -> FloatArray:
-        root = 1.0 / np.sqrt(self.degrees)
-        a = self.adjacency
-        values: FloatArray = a.data * np.repeat(root, np.diff(a.indptr))
-        values *= root[a.indices]
-        return values
+        values = _core.normalized_double(self.matrix, 1.0 / np.sqrt(self.degrees), 1)
+        return sp.csr_array((values, a.indices, a.indptr), shape=a.shape)
 
     @cached_property
     def direction(self) -> FloatArray | None:
@@ -89,8 +83,9 @@ class SpectralProblem:
     @cached_property
     def ratios(self) -> FloatArray:
         """Row sums of D⁻¹A, with the rank-one part."""
-        # In double precision, whatever the weights are: rounding would look like a gap.
-        sums: FloatArray = self.adjacency @ np.ones(self.size)
+        # In double precision, whatever the weights are: rounding would look like a gap. Natively: a product with scipy would
+        # make a copy of weights in single precision.
+        sums: FloatArray = _core.scan(self.matrix, 1)[0]
         if self.loading is not None:
             sums = sums + self.loading * self.loading.sum()
         return sums / self.degrees
@@ -159,23 +154,21 @@ class SpectralProblem:
             return LinearOperator(matrix.shape, matvec=lambda x: matrix @ x, dtype=np.float64)
         return LinearOperator(matrix.shape, matvec=lambda x: matrix @ x.ravel() + v * (v @ x.ravel()), dtype=np.float64)
 
-    @cached_property
-    def _single(self) -> _core.Matrix:
-        # Not through `normalized`, which would be kept beside it.
-        a = self.adjacency
-        return _core.Matrix(a.indptr, a.indices, self._values().astype(np.float32))
-
-    @cached_property
-    def _double(self) -> _core.Matrix:
-        a = self.adjacency
-        return _core.Matrix(a.indptr, a.indices, self._values())
+    def _normalized(self, precision: type[np.floating[Any]], threads: int) -> _core.Matrix:
+        """Return D^-½ A D^-½ as native kernels take it; made once for each precision."""
+        name = f"_normalized_{precision.__name__}"
+        if name not in self.__dict__:
+            make = _core.normalized_single if precision is np.float32 else _core.normalized_double
+            values = make(self.matrix, 1.0 / np.sqrt(self.degrees), threads)
+            self.__dict__[name] = _core.Matrix(self.adjacency.indptr, self.adjacency.indices, values)
+        return self.__dict__[name]
 
     def apply(
         self, x: AnyBlock, *, threads: int, alpha: float = 1.0, beta: float = 0.0, z: AnyBlock | None = None, gamma: float = 0.0
     ) -> AnyBlock:
         """Return alpha·N·x + beta·x + gamma·z in the precision of x, natively and in parallel."""
         out = np.empty_like(x)
-        _core.multiply(self._single if x.dtype == np.float32 else self._double, x, z, alpha, beta, gamma, out, threads)
+        _core.multiply(self._normalized(x.dtype.type, threads), x, z, alpha, beta, gamma, out, threads)
         if self.direction is not None:
             v = self.direction.astype(x.dtype)
             out += np.outer(v, x.dtype.type(alpha) * (v @ x))
