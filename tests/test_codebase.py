@@ -46,6 +46,7 @@ ORDER = [
     "objective",
     "merging",
     "weighted",
+    "shelf",
     "aggregation",
     "kernel",
     "sampling",

@@ -25,6 +25,7 @@ from corecut._validation import check_count, check_option, check_real, check_wei
 from corecut.engines import Engine, LocalEngine
 from corecut.graph import as_graph
 from corecut.objective import typical_volume
+from corecut.shelf import Shelf
 from corecut.weighted import WeightedGraph
 
 # Passes of local moves for each level, and on levels of many entries: the next one goes on from there, over fewer.
@@ -125,8 +126,10 @@ def gather_levels(
     n_groups: int | None = None,
     max_levels: int = 10,
     engine: Engine,
+    shelf: Shelf | None = None,
 ) -> list[Quotient]:
-    """Gather the nodes of a graph whose nodes may stand for several; see :func:`aggregate_graph`."""
+    """Gather the nodes of a graph whose nodes may stand for several; see :func:`aggregate_graph`. Levels lie on `shelf`."""
+    shelf = shelf or Shelf()
     wanted = groups_per_cluster * k
     enough = max(2000, int(2 * wanted)) if n_groups is None else n_groups
     volume = typical_volume(whole.graph.degrees, wanted)
@@ -141,7 +144,7 @@ def gather_levels(
         count = int(groups.max()) + 1
         if count > (1 - _LEAST_SHRINKAGE) * current.n_nodes or count < min(wanted, _LEAST_GROUPS * k):
             break
-        level = current.contract(groups, engine=engine)
+        level = shelf.contract(current, groups, engine=engine)
         levels.append(Quotient(level.graph, level.sizes, groups))
         current = level
     return levels

@@ -14,11 +14,12 @@ Read :func:`cluster_coreset` beside Algorithm 3 of the paper, lines 2 to 5, and 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from corecut import advice
+from corecut._files import show_size
 from corecut._progress import Stages
 from corecut._random import as_generator
 from corecut._typing import FloatArray, IntArray, LabelArray, RandomState
@@ -38,6 +39,7 @@ from corecut.polishing import polish
 from corecut.refinement import bring_into_bounds, climb_weighted, refine_weighted
 from corecut.sampling import sample_seeds
 from corecut.settings import MODERATE, Choices, Settings, resolve
+from corecut.shelf import Shelf
 from corecut.weighted import WeightedGraph, sums_by
 
 # Refinement ends when a sweep lowers the objective by less than this share.
@@ -81,10 +83,17 @@ def cluster_graph(
 ) -> Clustering:
     """Cluster a graph: aggregate it if that suits it, draw, keep the best partition, refine it down to the nodes.
 
-    Stages that read all edges run on `engine`, by default on the threads of this process.
+    Stages that read all edges run on `engine`, by default on the threads of this process. Levels beyond the bound on memory
+    lie on disk while this runs.
     """
-    engine = engine or LocalEngine(settings.n_jobs)
     choices = resolve(settings, graph)
+    with Shelf.opened(choices.room(graph), settings.scratch) as shelf:
+        run = Run(choices, as_generator(random_state), stage)
+        return _cluster(graph, run, engine=engine or LocalEngine(settings.n_jobs), shelf=shelf)
+
+
+def _cluster(graph: Graph, run: Run, *, engine: Engine, shelf: Shelf) -> Clustering:
+    choices, settings, stage = run.choices, run.choices.asked, run.stage
     stage.say(f"corecut: {choices.sentence(graph)}")
     stage.expect(expected_seconds(choices, graph))
     whole = WeightedGraph.of(graph)
@@ -109,14 +118,19 @@ def cluster_graph(
                 groups_per_cluster=choices.groups_per_cluster,
                 equal_sizes=choices.tight,
                 engine=engine,
+                shelf=shelf,
             )
+        if shelf.spilled:
+            stage.say(f"corecut: {show_size(shelf.spilled)} of quotient graphs are on disk, to stay within the memory limit")
     top = levels[-1] if levels else whole
     choices = choices.on(top.graph, graph)
     stage.expect(expected_seconds(choices, graph, top.graph))
-    run = Run(choices, as_generator(random_state), stage)
-    draw = _draw_by_coreset if choices.samples(top.graph) else _draw_directly
+    run = replace(run, choices=choices)
     with stage.group("draws"):
-        best, draws, sample, balance = draw(run, top, n_isolated=_isolated(graph))
+        if choices.samples(top.graph):
+            best, draws, sample, balance = _draw_by_coreset(run, top, n_isolated=_isolated(graph))
+        else:
+            best, draws, sample, balance = _draw_directly(run, top, n_isolated=_isolated(graph), shelf=shelf)
     with stage("refinement"):
         labels = refine_down(whole, levels, best, choices, balance, engine=engine)
         if choices.turns(graph):
@@ -193,10 +207,12 @@ def _by_components(graph: Graph, labels: LabelArray, choices: Choices) -> Cluste
     return Clustering(_within_bounds(graph, labels, choices, 0.0), sample, choices, 0.0, [], 1, None)
 
 
-def _draw_directly(run: Run, top: WeightedGraph, *, n_isolated: int) -> tuple[LabelArray, list[LabelArray], Sample, float]:
+def _draw_directly(
+    run: Run, top: WeightedGraph, *, n_isolated: int, shelf: Shelf
+) -> tuple[LabelArray, list[LabelArray], Sample, float]:
     """Partition a graph, or quotient, that is small enough for the spectral step as it is."""
     main = main_part(top, run.k)
-    part = top.restrict(main, n_jobs=run.n_jobs)
+    part = shelf.restrict(top, main, n_jobs=run.n_jobs)
     best, draws, balance = draw_partitions(run, part, n_isolated=n_isolated)
 
     def everywhere(found: LabelArray) -> LabelArray:

@@ -161,7 +161,8 @@ class SpectralProblem:
             make = _core.normalized_single if precision is np.float32 else _core.normalized_double
             values = make(self.matrix, 1.0 / np.sqrt(self.degrees), threads)
             self.__dict__[name] = _core.Matrix(self.adjacency.indptr, self.adjacency.indices, values)
-        return self.__dict__[name]
+        made: _core.Matrix = self.__dict__[name]
+        return made
 
     def apply(
         self, x: AnyBlock, *, threads: int, alpha: float = 1.0, beta: float = 0.0, z: AnyBlock | None = None, gamma: float = 0.0
