@@ -186,10 +186,12 @@ def test_convert_reports_what_was_merged(run, tmp_path):
 def test_info(run, planted):
     result = run("info", planted, "-k", 6, "--verify")
     assert result.exit_code == 0
-    for word in ("3,000", "components", "median", "memory", "regularization"):
+    for word in ("3,000", "components", "median", "memory", "regularization", "with aggregation", "through a coreset"):
         assert word in result.stdout
     data = json.loads(run("info", planted, "--json", "--no-components").stdout)
     assert "components" not in data
+    assert all(data["estimates"][path][what] > 0 for path in ("aggregation", "coreset") for what in ("bytes", "seconds"))
+    assert "estimates" not in json.loads(run("info", planted, "--json", "--no-estimate").stdout)
     assert data["edges"] == GraphStore.open(planted).n_entries // 2
 
 

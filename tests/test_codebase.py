@@ -70,6 +70,7 @@ ORDER = [
     "memory",
     "settings",
     "durations",
+    "estimates",
     "placement",
     "draws",
     "paths",

@@ -34,6 +34,8 @@ _PASSES, _PASSES_LARGE, _MANY_ENTRIES = 5, 3, 5_000_000
 _LEAST_SHRINKAGE = 0.05
 # A level with fewer groups per cluster than this is not made: a partition needs room.
 _LEAST_GROUPS = 4
+# Groups that a cluster has at least.
+_GROUPS_PER_CLUSTER = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +59,7 @@ def aggregate_graph(
     graph: Any,
     n_clusters: int,
     *,
-    groups_per_cluster: float = 10.0,
+    groups_per_cluster: float = _GROUPS_PER_CLUSTER,
     n_groups: int | None = None,
     sizes: Any = None,
     equal_sizes: bool = False,
@@ -117,11 +119,22 @@ def aggregate_graph(
     )
 
 
+def first_groups(whole: WeightedGraph, k: int, *, n_jobs: int | None = None) -> LabelArray:
+    """Return the groups of the first level: what a clustering begins with."""
+    wanted = _GROUPS_PER_CLUSTER * k
+    cap = typical_volume(whole.graph.degrees, wanted) / wanted
+    return LocalEngine(n_jobs).group_nodes(whole.graph, whole.graph.degrees, cap, max_passes=_passes(whole))
+
+
+def _passes(level: WeightedGraph) -> int:
+    return _PASSES if level.graph.n_entries <= _MANY_ENTRIES else _PASSES_LARGE
+
+
 def gather_levels(
     whole: WeightedGraph,
     k: int,
     *,
-    groups_per_cluster: float = 10.0,
+    groups_per_cluster: float = _GROUPS_PER_CLUSTER,
     equal_sizes: bool = False,
     n_groups: int | None = None,
     max_levels: int = 10,
@@ -137,10 +150,9 @@ def gather_levels(
     levels: list[Quotient] = []
     current = whole
     while current.n_nodes > enough and len(levels) < max_levels:
-        passes = _PASSES if current.graph.n_entries <= _MANY_ENTRIES else _PASSES_LARGE
         # By sizes, the gain of a move is that of the constant Potts model: weight less what the sizes would lead one to expect.
         masses = current.sizes if equal_sizes else current.graph.degrees
-        groups = engine.group_nodes(current.graph, masses, cap, max_passes=passes)
+        groups = engine.group_nodes(current.graph, masses, cap, max_passes=_passes(current))
         count = int(groups.max()) + 1
         if count > (1 - _LEAST_SHRINKAGE) * current.n_nodes or count < min(wanted, _LEAST_GROUPS * k):
             break
