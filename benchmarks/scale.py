@@ -9,7 +9,8 @@ there. Two paths, each in a process of its own that maps the store:
 
     construction    the paper's path: seeds, coreset, coreset graph and labelling of all nodes, for 100,000 points. The spectral
                     step, which is the same for every n, is replaced by the planted clusters of the coreset's nodes.
-    default         CoresetSpectralClustering as a user calls it, with its ARI against the planted clusters.
+    default         CoresetSpectralClustering as a user calls it, with its ARI against the planted clusters; with --limit within
+                    so much memory, quotient graphs beyond it on disk beside the store.
 
 Peak memory is anonymous memory (RssAnon): pages of the mapped store are the system's cache and are given back under pressure.
 Bytes read are those that came from the disk. Linux only. Growth exponents are slopes of log(time) and log(memory) against
@@ -83,7 +84,8 @@ def drop_from_cache(store: Path) -> None:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def construction(store: Path, clusters: int, truth: np.ndarray) -> dict[str, Any]:
+def construction(store: Path, clusters: int, truth: np.ndarray, limit: str | None) -> dict[str, Any]:
+    del limit  # there are no quotient graphs
     stages: dict[str, Any] = {}
     with Meter() as whole:
         begin = perf_counter()
@@ -102,12 +104,13 @@ def construction(store: Path, clusters: int, truth: np.ndarray) -> dict[str, Any
     return whole.report() | {"stages": stages}
 
 
-def default(store: Path, clusters: int, truth: np.ndarray) -> dict[str, Any]:
+def default(store: Path, clusters: int, truth: np.ndarray, limit: str | None) -> dict[str, Any]:
     from sklearn.metrics import adjusted_rand_score
 
     with Meter() as whole:
         graph = GraphStore.open(store).graph
-        model = CoresetSpectralClustering(clusters, random_state=0).fit(graph)
+        bound = {} if limit is None else {"memory_limit": limit, "scratch": store.parent}
+        model = CoresetSpectralClustering(clusters, random_state=0, **bound).fit(graph)
     # ARI needs a table of all pairs of labels; a million nodes tell it as well as all of them.
     some = np.random.default_rng(0).permutation(truth.size)[:1_000_000]
     ari = adjusted_rand_score(truth[some], model.labels_[some])
@@ -117,13 +120,13 @@ def default(store: Path, clusters: int, truth: np.ndarray) -> dict[str, Any]:
 PATHS = {"construction": construction, "default": default}
 
 
-def child(path: str, store: str, clusters: int) -> None:
+def child(path: str, store: str, clusters: int, limit: str | None) -> None:
     """Measure one path and print the result."""
     folder = Path(store)
     truth = read_labels(folder.with_suffix(".labels.npy"))[1].astype(np.int32)
     graph = GraphStore.open(folder)
     drop_from_cache(folder)
-    result = PATHS[path](folder, clusters, truth)
+    result = PATHS[path](folder, clusters, truth, limit)
     print(json.dumps({"nodes": graph.n_nodes, "entries": graph.n_entries, "store_bytes": graph.n_bytes, **result}))
 
 
@@ -150,12 +153,13 @@ def main() -> None:
     parser.add_argument("--default-up-to", type=int, default=10_000_000, help="largest graph for the default path")
     parser.add_argument("--folder", type=Path, default=Path("scale-stores"))
     parser.add_argument("--memory", default="4GB", help="bound for making the graphs")
+    parser.add_argument("--limit", help="bound on the memory of the default path, such as 4GB")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
         path, store, clusters = arguments.child
-        child(path, store, int(clusters))
+        child(path, store, int(clusters), arguments.limit)
         return
     arguments.folder.mkdir(parents=True, exist_ok=True)
     found: dict[str, list[dict[str, Any]]] = {path: [] for path in arguments.paths}
@@ -166,6 +170,7 @@ def main() -> None:
             if path == "default" and nodes > arguments.default_up_to:
                 continue
             command = [sys.executable, __file__, "--child", path, str(store), str(clusters)]
+            command += ["--limit", arguments.limit] if arguments.limit else []
             output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
             result = json.loads(output.splitlines()[-1]) | {"clusters": clusters}
             found[path].append(result)

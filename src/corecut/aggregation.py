@@ -25,6 +25,7 @@ from corecut._validation import check_count, check_option, check_real, check_wei
 from corecut.engines import Engine, LocalEngine
 from corecut.graph import as_graph
 from corecut.objective import typical_volume
+from corecut.shelf import Shelf
 from corecut.weighted import WeightedGraph
 
 # Passes of local moves for each level, and on levels of many entries: the next one goes on from there, over fewer.
@@ -33,6 +34,8 @@ _PASSES, _PASSES_LARGE, _MANY_ENTRIES = 5, 3, 5_000_000
 _LEAST_SHRINKAGE = 0.05
 # A level with fewer groups per cluster than this is not made: a partition needs room.
 _LEAST_GROUPS = 4
+# Groups that a cluster has at least.
+_GROUPS_PER_CLUSTER = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +59,7 @@ def aggregate_graph(
     graph: Any,
     n_clusters: int,
     *,
-    groups_per_cluster: float = 10.0,
+    groups_per_cluster: float = _GROUPS_PER_CLUSTER,
     n_groups: int | None = None,
     sizes: Any = None,
     equal_sizes: bool = False,
@@ -116,17 +119,30 @@ def aggregate_graph(
     )
 
 
+def first_groups(whole: WeightedGraph, k: int, *, n_jobs: int | None = None) -> LabelArray:
+    """Return the groups of the first level: what a clustering begins with."""
+    wanted = _GROUPS_PER_CLUSTER * k
+    cap = typical_volume(whole.graph.degrees, wanted) / wanted
+    return LocalEngine(n_jobs).group_nodes(whole.graph, whole.graph.degrees, cap, max_passes=_passes(whole))
+
+
+def _passes(level: WeightedGraph) -> int:
+    return _PASSES if level.graph.n_entries <= _MANY_ENTRIES else _PASSES_LARGE
+
+
 def gather_levels(
     whole: WeightedGraph,
     k: int,
     *,
-    groups_per_cluster: float = 10.0,
+    groups_per_cluster: float = _GROUPS_PER_CLUSTER,
     equal_sizes: bool = False,
     n_groups: int | None = None,
     max_levels: int = 10,
     engine: Engine,
+    shelf: Shelf | None = None,
 ) -> list[Quotient]:
-    """Gather the nodes of a graph whose nodes may stand for several; see :func:`aggregate_graph`."""
+    """Gather the nodes of a graph whose nodes may stand for several; see :func:`aggregate_graph`. Levels lie on `shelf`."""
+    shelf = shelf or Shelf()
     wanted = groups_per_cluster * k
     enough = max(2000, int(2 * wanted)) if n_groups is None else n_groups
     volume = typical_volume(whole.graph.degrees, wanted)
@@ -134,14 +150,13 @@ def gather_levels(
     levels: list[Quotient] = []
     current = whole
     while current.n_nodes > enough and len(levels) < max_levels:
-        passes = _PASSES if current.graph.n_entries <= _MANY_ENTRIES else _PASSES_LARGE
         # By sizes, the gain of a move is that of the constant Potts model: weight less what the sizes would lead one to expect.
         masses = current.sizes if equal_sizes else current.graph.degrees
-        groups = engine.group_nodes(current.graph, masses, cap, max_passes=passes)
+        groups = engine.group_nodes(current.graph, masses, cap, max_passes=_passes(current))
         count = int(groups.max()) + 1
         if count > (1 - _LEAST_SHRINKAGE) * current.n_nodes or count < min(wanted, _LEAST_GROUPS * k):
             break
-        level = current.contract(groups, engine=engine)
+        level = shelf.contract(current, groups, engine=engine)
         levels.append(Quotient(level.graph, level.sizes, groups))
         current = level
     return levels

@@ -419,7 +419,7 @@ class GraphClusterer:
         """
         self._check_fitted()
         self._measure()
-        where = ("n_jobs", "verbose", "engine")  # and not what was done
+        where = ("n_jobs", "verbose", "engine", "memory_limit", "scratch")  # and not what was done
         settings = {name: value for name, value in self.get_params(deep=False).items() if name not in where}
         write_model(path, *packed(self, settings, self._clusters, self._source, self._names))
 

@@ -1,8 +1,9 @@
 """How long the stages of a clustering will take, roughly: what a bar's end and "about 12 s left" are reckoned by.
 
-Each stage's cost as in its module, with seconds per entry, node and cluster from runs on two cores (planted graphs of 0.3 to 32
-million entries, k = 10 to 3,000). A stage may take three times as long, or a third: graphs and machines differ. Nothing but
-what is shown depends on it, and :class:`corecut._progress.Stages` corrects it by the stages that are over.
+Each stage's cost as in its module, with seconds per entry, node and cluster from runs on two cores (planted graphs, a mesh, a
+neighbour graph and a network of authors, of 1 to 880 million entries, k = 20 to 5,000). A stage may take three times as long,
+or a third: graphs and machines differ. Nothing but what is shown depends on it, and :class:`corecut._progress.Stages` corrects
+it by the stages that are over.
 """
 
 from __future__ import annotations
@@ -15,32 +16,39 @@ from corecut.settings import Choices
 _NANO = 1e-9
 # A quotient has about this share of the graph's entries, and this many nodes per cluster; known when it is there.
 _QUOTIENT_SHARE, _QUOTIENT_NODES = 0.2, 12
+# Share of aggregation that the groups of the finest level take.
+FIRST_STEP = 0.38
 # Draws share eigenvectors, and end when they agree.
 _USUAL_DRAWS = 3
 # Rounds of kernel k-means until nothing moves.
 _USUAL_STEPS = 20
 
 
-def expected_seconds(choices: Choices, finest: Graph, top: Graph | None = None) -> dict[str, float]:
-    """Return the expected seconds of the stages to come; `top` is the graph that draws are made on, once it is known."""
+def expected_seconds(
+    choices: Choices, finest: Graph, top: Graph | None = None, *, top_entries: float | None = None
+) -> dict[str, float]:
+    """Return the expected seconds of the stages to come; `top` is the graph that draws are made on, once it is known.
+
+    Before, `top_entries` may say how many entries it is likely to have.
+    """
     n, m, k = finest.n_nodes, finest.n_entries, choices.n_clusters
     refined = choices.asked.refine
-    found = {"refinement": (100 * _NANO * m if refined else 0.0) + 20 * _NANO * n}
+    found = {"refinement": (20 * _NANO * m if refined else 0.0) + 20 * _NANO * n}
     if top is None:
-        found["components"] = 15 * _NANO * m
+        found["components"] = 3 * _NANO * m
         if choices.aggregate:
-            found["aggregation"] = 150 * _NANO * m + 1500 * _NANO * n
+            found["aggregation"] = 80 * _NANO * m + 700 * _NANO * n
     if not choices.aggregate and choices.samples(finest):
         nodes, entries = float(choices.coreset_size), m * (choices.coreset_size / n) ** 2
         found |= {"seeds": 100 * _NANO * n, "coreset": 200 * _NANO * n, "labelling": 100 * _NANO * n}
     elif top is None:
-        nodes, entries = min(n, _QUOTIENT_NODES * k), _QUOTIENT_SHARE * m
+        nodes, entries = min(n, _QUOTIENT_NODES * k), _QUOTIENT_SHARE * m if top_entries is None else top_entries
     else:
         nodes, entries = top.n_nodes, top.n_entries
     draws = min(choices.n_init, _USUAL_DRAWS)
-    found["eigenvectors"] = 1200 * _NANO * entries
+    found["eigenvectors"] = 0.05 + 100 * _NANO * entries + 5_000 * _NANO * nodes
     found["rounding"] = draws * min(100 * _NANO * nodes * k, 15_000 * _NANO * nodes)
-    found["repair"] = draws * (800 * _NANO * entries + 300_000 * _NANO * k) if refined else 0.0
+    found["repair"] = draws * (0.03 + 150 * _NANO * entries + 100_000 * _NANO * k) if refined else 0.0
     return found
 
 

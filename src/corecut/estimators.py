@@ -7,6 +7,7 @@ name in `scikit_learn` adds what scikit-learn expects of its estimators.
 
 from __future__ import annotations
 
+import os
 from contextlib import nullcontext
 from dataclasses import asdict
 from typing import Any, Literal, Self
@@ -119,6 +120,12 @@ class CoresetSpectralClustering(GraphClusterer):
     engine
         Where the stages that read all edges run: None for the threads of this process, a `distributed.Client` or a
         :class:`DaskEngine` for the workers of a Dask cluster. Labels do not depend on it.
+    memory_limit
+        Bound on the memory that the clustering takes beside the graph: bytes, or text such as "16GB"; None for none. Quotient
+        graphs that would exceed it are kept in files and mapped. A limit that is too low is refused before any work, with what
+        would do. Labels do not depend on it.
+    scratch
+        Folder for these files, the system's temporary folder by default. Nothing stays there.
     random_state
         Seed. The same seed gives the same labels.
     n_jobs
@@ -224,6 +231,8 @@ class CoresetSpectralClustering(GraphClusterer):
         symmetrize: Symmetrize = None,
         check: Check = "sample",
         engine: Any = None,
+        memory_limit: str | int | None = None,
+        scratch: str | os.PathLike[str] | None = None,
         random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -258,6 +267,8 @@ class CoresetSpectralClustering(GraphClusterer):
         self.symmetrize = symmetrize
         self.check = check
         self.engine = engine
+        self.memory_limit = memory_limit
+        self.scratch = scratch
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -284,7 +295,8 @@ class CoresetSpectralClustering(GraphClusterer):
             check_components(
                 settings.n_clusters, settings.n_components, solver=settings.eigen_solver, assign_labels=settings.assign_labels
             )
-            purpose = asdict(settings) | {"random_state": self.random_state, "n_jobs": None}
+            where = dict.fromkeys(("n_jobs", "memory_limit", "scratch"))  # and not what is done
+            purpose = asdict(settings) | {"random_state": self.random_state} | where
             with nullcontext() if engine is None else engine.session(graph, purpose, stage.note):
                 found = cluster_graph(graph, settings, random_state=self.random_state, stage=stage, engine=engine)
                 fee = found.choices.objective(graph.degrees, balance=found.balance).fee

@@ -157,7 +157,10 @@ class Graph:
     def adjacency(self) -> sp.csr_array:
         """A as a scipy array; shares memory with the graph where scipy allows it."""
         data = np.ones(self.n_entries) if self.weights is None else self.weights
-        return sp.csr_array((data, self.indices, self.indptr), shape=(self.n_nodes, self.n_nodes))
+        indptr = self.indptr
+        if self.indices.dtype == np.int32 and self.n_entries < 2**31:  # scipy would widen the indices to match a wide indptr
+            indptr = indptr.astype(np.int32, copy=False)
+        return sp.csr_array((data, self.indices, indptr), shape=(self.n_nodes, self.n_nodes))
 
     def components(self, n_jobs: int | None = None) -> tuple[int, IntArray]:
         """Return the number of connected components and every node's component, numbered by lowest node."""
@@ -168,9 +171,9 @@ class Graph:
         found: tuple[int, IntArray] = self.__dict__["_components"]
         return found
 
-    def subgraph(self, nodes: IntArray, n_jobs: int | None = None) -> sp.csr_array:
-        """Return the principal submatrix A(nodes, nodes); `nodes` must increase."""
-        return as_submatrix(*_core.induced(self.matrix, nodes, thread_count(n_jobs)))
+    def subgraph(self, nodes: IntArray, n_jobs: int | None = None, *, compact: bool = False) -> sp.csr_array:
+        """Return the principal submatrix A(nodes, nodes), in double precision unless `compact`; `nodes` must increase."""
+        return as_submatrix(*_core.induced(self.matrix, nodes, thread_count(n_jobs), compact=compact))
 
     def __repr__(self) -> str:
         kind = "unit weights" if self.weights is None else f"{self.weights.dtype} weights"

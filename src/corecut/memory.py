@@ -11,7 +11,11 @@ entries per node (docs/scale.md) and held by a test; the more entries per node, 
 
 from __future__ import annotations
 
-from corecut._validation import thread_count
+import os
+from typing import Any
+
+from corecut._files import parse_size, show_size
+from corecut._validation import check_count, thread_count
 
 _LIBRARIES = 32 * 2**20
 
@@ -27,3 +31,31 @@ def aggregation_bytes(n_nodes: int, n_entries: int, n_clusters: int, *, n_jobs: 
     """Return a bound on the bytes that a clustering with aggregation holds beside the graph."""
     vectors = 2048 * min(n_nodes, 20 * n_clusters + 20_000)
     return _LIBRARIES + 60 * n_nodes + 40 * n_entries + 12 * n_nodes * thread_count(n_jobs) + vectors
+
+
+def least_bytes(n_nodes: int, n_entries: int, n_clusters: int, *, n_jobs: int | None = None) -> int:
+    """Return about what a clustering with aggregation holds when all of its quotient graphs are on disk."""
+    vectors = 2048 * min(n_nodes, 20 * n_clusters + 20_000)
+    return int(_LIBRARIES + 60 * n_nodes + 2.5 * n_entries + 12 * n_nodes * thread_count(n_jobs) + vectors)
+
+
+def check_limit(limit: Any, scratch: Any) -> None:
+    """Refuse a limit that is no size, and a scratch folder that nothing would be put into."""
+    if limit is None:
+        if scratch is not None:
+            raise ValueError("scratch= needs memory_limit=: without a limit nothing is put on disk")
+        return
+    if not isinstance(limit, str):
+        check_count(limit, "memory_limit")
+    parse_size(limit)
+    if scratch is not None and not isinstance(scratch, str | os.PathLike):
+        raise TypeError(f"scratch must be the name of a folder, got {type(scratch).__name__}")
+
+
+def require_limit(limit: str | int, needed: int) -> None:
+    """Refuse a limit below what the clustering needs even with everything on disk that can be there."""
+    if parse_size(limit) < needed:
+        raise ValueError(
+            f"memory_limit={limit} is too low: with all on disk that can be there, this clustering still needs about "
+            f"{show_size(needed)}; allow at least {show_size(needed * 1.01).replace(' ', '')}"
+        )

@@ -87,7 +87,7 @@ class Ground:
     def between(self, labels: LabelArray) -> tuple[FloatArray, FloatArray]:
         """Return the weights between clusters, and their volumes."""
         small = self.part.contract(labels, n_jobs=self.n_jobs).graph
-        return small.adjacency.toarray(), small.degrees
+        return small.adjacency.toarray().astype(np.float64), small.degrees
 
     def down(self, labels: LabelArray, n_clusters: int) -> LabelArray:
         """Carry a partition of the part down to all nodes, and refine it there."""

@@ -14,12 +14,13 @@ Read :func:`cluster_coreset` beside Algorithm 3 of the paper, lines 2 to 5, and 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
 from corecut import advice
+from corecut._files import show_size
 from corecut._progress import Stages
 from corecut._random import as_generator
 from corecut._typing import FloatArray, IntArray, LabelArray, RandomState
@@ -40,6 +41,7 @@ from corecut.refinement import CLIMB, bring_into_bounds, climb_weighted, refine_
 from corecut.repair import found_clusters
 from corecut.sampling import draw_seeds
 from corecut.settings import MODERATE, Choices, Settings, resolve
+from corecut.shelf import Shelf
 from corecut.weighted import WeightedGraph, sums_by
 
 # Refinement ends when a sweep lowers the objective by less than this share.
@@ -85,10 +87,17 @@ def cluster_graph(
 ) -> Clustering:
     """Cluster a graph: aggregate it if that suits it, draw, keep the best partition, refine it down to the nodes.
 
-    Stages that read all edges run on `engine`, by default on the threads of this process.
+    Stages that read all edges run on `engine`, by default on the threads of this process. Levels beyond the bound on memory
+    lie on disk while this runs.
     """
-    engine = engine or LocalEngine(settings.n_jobs)
     choices = resolve(settings, graph)
+    with Shelf.opened(choices.room(graph), settings.scratch) as shelf:
+        run = Run(choices, as_generator(random_state), stage, settings.n_jobs)
+        return _cluster(graph, run, engine=engine or LocalEngine(settings.n_jobs), shelf=shelf)
+
+
+def _cluster(graph: Graph, run: Run, *, engine: Engine, shelf: Shelf) -> Clustering:
+    choices, settings, stage = run.choices, run.choices.asked, run.stage
     stage.say(f"corecut: {choices.sentence(graph)}")
     stage.expect(expected_seconds(choices, graph))
     whole = WeightedGraph.of(graph)
@@ -113,17 +122,19 @@ def cluster_graph(
                 groups_per_cluster=choices.groups_per_cluster,
                 equal_sizes=choices.tight,
                 engine=engine,
+                shelf=shelf,
             )
+        if shelf.spilled:
+            stage.say(f"corecut: {show_size(shelf.spilled)} of quotient graphs are on disk, to stay within the memory limit")
     top = levels[-1] if levels else whole
     choices = choices.on(top.graph, graph)
     stage.expect(expected_seconds(choices, graph, top.graph))
-    run = Run(choices, as_generator(random_state), stage, settings.n_jobs)
+    run = replace(run, choices=choices)
+    n_isolated = _isolated(graph)
+    by_coreset, directly = partial(_draw_by_coreset, engine=engine), partial(_draw_directly, shelf=shelf)
     with stage.group("draws"):
-        if choices.samples(top.graph):
-            found = _draw_by_coreset(run, top, n_isolated=_isolated(graph), engine=engine)
-        else:
-            found = _draw_directly(run, top, n_isolated=_isolated(graph))
-    best, draws, sample, balance = found
+        draw = by_coreset if choices.samples(top.graph) else directly
+        best, draws, sample, balance = draw(run, top, n_isolated=n_isolated)
     if components is not None and choices.adaptive:
         parts = _rather_whole(run, whole, components, top, best, draws=draws)
         if parts is not None:
@@ -230,10 +241,12 @@ def _by_components(graph: Graph, labels: LabelArray, choices: Choices) -> Cluste
     return Clustering(_within_bounds(graph, labels, choices, 0.0), sample, choices, 0.0, [], 1, None)
 
 
-def _draw_directly(run: Run, top: WeightedGraph, *, n_isolated: int) -> tuple[LabelArray, list[LabelArray], Sample, float]:
+def _draw_directly(
+    run: Run, top: WeightedGraph, *, n_isolated: int, shelf: Shelf
+) -> tuple[LabelArray, list[LabelArray], Sample, float]:
     """Partition a graph, or quotient, that is small enough for the spectral step as it is."""
     main = main_part(top, run.k)
-    part = top.restrict(main, n_jobs=run.n_jobs)
+    part = shelf.restrict(top, main, n_jobs=run.n_jobs)
     best, draws, balance = draw_partitions(run, part, n_isolated=n_isolated)
 
     def everywhere(found: LabelArray) -> LabelArray:

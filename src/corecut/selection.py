@@ -427,7 +427,7 @@ class _Partitions:
         pairs = [agreement_of(a, b, self.ground.part.sizes) for (_, a), (_, b) in combinations(self.refined(k), 2)]
         labels = self.labels_at(k)
         graph = self.ground.whole.graph
-        between = self.ground.whole.contract(labels, n_jobs=self.ground.n_jobs).graph.adjacency.toarray()
+        between = self.ground.whole.contract(labels, n_jobs=self.ground.n_jobs).graph.adjacency.toarray().astype(np.float64)
         between /= between.max()  # sums of the largest weights that there are would be infinite
         inside, volume = between.diagonal(), between.sum(axis=1)
         total = volume.sum()

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -29,12 +30,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from corecut import advice
+from corecut._files import parse_size
 from corecut._typing import FloatArray
 from corecut._validation import check_count, check_n_clusters, check_option, check_real, thread_count
 from corecut.coreset import Importance
 from corecut.coreset_graphs import Degrees
 from corecut.graph import Graph
 from corecut.labelling import Candidates
+from corecut.memory import check_limit, coreset_bytes, least_bytes, require_limit
 from corecut.objective import Objective, typical_volume
 from corecut.sampling import Sampler
 from corecut.spectral import AssignLabels, EigenSolver
@@ -109,6 +112,8 @@ class Settings:
     balance: float | Auto = "auto"
     min_cluster_size: float | None = None
     max_cluster_size: float | None = None
+    memory_limit: str | int | None = None
+    scratch: str | os.PathLike[str] | None = None
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:
@@ -127,6 +132,7 @@ class Settings:
         if self.n_components is not None:
             check_count(self.n_components, "n_components")
         thread_count(self.n_jobs)
+        check_limit(self.memory_limit, self.scratch)
         _checked_coreset_size(self.coreset_size, self.n_clusters)
         for name in ("min_cluster_size", "max_cluster_size"):
             value = getattr(self, name)
@@ -192,6 +198,14 @@ class Choices:
         cheap = max(finest.n_entries // (_DRAW_SHARE * cost), _FEW_ENTRIES // cost)
         most = _MORE_DRAWS if self.n_clusters == 2 or self.tight else _MOST_DRAWS
         return replace(choices, n_init=max(1, round(self.asked.effort * min(max(cheap, 1), most))))
+
+    def room(self, graph: Graph) -> int | None:
+        """Return the bytes of memory that levels may take within the limit; None without one."""
+        limit = self.asked.memory_limit
+        if limit is None:
+            return None
+        needed = least_bytes(graph.n_nodes, graph.n_entries, self.n_clusters, n_jobs=self.asked.n_jobs)
+        return max(0, parse_size(limit) - needed)
 
     def turns(self, graph: Graph) -> int:
         """Return how many turns of polishing the partition of all nodes gets."""
@@ -292,6 +306,13 @@ def resolve(settings: Settings, graph: Graph) -> Choices:
     balance = (_BALANCE if wanted else 0.0) if _is_auto(settings.balance) else float(settings.balance)
     _check_coreset_options(settings, nodes, size, aggregate=aggregate)
     n_init = 1 if settings.n_init == "auto" else int(settings.n_init)
+    if settings.memory_limit is not None:
+        n, m, jobs = graph.n_nodes, graph.n_entries, settings.n_jobs
+        by_coreset = not aggregate and size < nodes
+        require_limit(
+            settings.memory_limit,
+            coreset_bytes(n, m, k, coreset_size=size, n_jobs=jobs) if by_coreset else least_bytes(n, m, k, n_jobs=jobs),
+        )
     return Choices(settings, graph.n_nodes, k, size, aggregate, regularization, balance, smallest, largest, n_init)
 
 

@@ -263,14 +263,14 @@ class StoreWriter:
             with naming(Path(path)):
                 publish_directory(folder, final)
 
-    def begin(self, n_nodes: int, index_type: np.dtype[np.generic], weighted: bool) -> None:
-        """Prepare for n_nodes rows."""
+    def begin(self, n_nodes: int, index_type: np.dtype[np.generic], weighted: bool, *, single: bool = False) -> None:
+        """Prepare for n_nodes rows; weights are kept in single precision as long as they come so, where `single` is set."""
         self._n_nodes = n_nodes
         self._open("indptr", np.int64).write(np.zeros(1, np.int64))
         self._open("indices", index_type)
         self._open("degrees", np.float64)
         if weighted:
-            self._open("data", np.float64)
+            self._open("data", np.float32 if single else np.float64)
 
     def rows(
         self, lengths: IntArray, columns: AnyArray, weights: AnyArray | None, degrees: FloatArray, diagonal: FloatArray
@@ -281,6 +281,8 @@ class StoreWriter:
         self._files["degrees"].write(degrees)
         if weights is not None:
             self._unit = self._unit and bool((weights == 1).all())
+            if self._files["data"].dtype == np.float32 and weights.dtype != np.float32:
+                self._files["data"] = self._files["data"].widened()
             self._files["data"].write(weights)
         if diagonal.size:
             loops = self._files.get("diagonal") or self._open("diagonal", np.float64)
@@ -369,6 +371,18 @@ class _ArrayFile:
         self.file.write(header + text.ljust(_HEADER_BYTES - 11).encode() + b"\n")
         self.file.close()
         return {"bytes": _HEADER_BYTES + self.length * self.dtype.itemsize, "crc32": self.checksum}
+
+    def widened(self) -> _ArrayFile:
+        """Return a file of double precision with the same content in its place."""
+        self.file.close()
+        narrow = self.path.rename(self.path.with_suffix(".single"))
+        wide = _ArrayFile(self.path, np.dtype(np.float64))
+        with narrow.open("rb") as file:
+            file.seek(_HEADER_BYTES)
+            while block := file.read(_CHUNK):
+                wide.write(np.frombuffer(block, self.dtype))
+        narrow.unlink()
+        return wide
 
     def remove(self) -> None:
         self.file.close()

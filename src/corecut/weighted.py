@@ -57,7 +57,7 @@ class WeightedGraph:
         if keep.all():
             return self
         nodes = np.flatnonzero(keep)
-        part = self.graph.subgraph(nodes, n_jobs)
+        part = self.graph.subgraph(nodes, n_jobs, compact=True)
         diagonal = None if self.graph.diagonal is None else self.graph.diagonal[nodes]
         graph = Graph(part.indptr, part.indices, part.data, self.graph.degrees[nodes], diagonal)
         return WeightedGraph(graph, self.sizes[nodes])

@@ -18,6 +18,8 @@ inline constexpr int64_t kFewMoves = 50, kSomeMoves = 4;
 inline constexpr int64_t kAhead = 2;
 // Entries of a block of rows that is contracted at once.
 inline constexpr int64_t kEntriesAtOnce = 1 << 18;
+// Blocks whose results are held until they are put together, at least; more where many threads share them.
+inline constexpr int64_t kBlocksOfWave = 16;
 
 // Modularity gain, with groups bounded in volume. Every node begins as a group of its own.
 template <class Index, class Weight>
@@ -252,10 +254,13 @@ LazyVector<int32_t> group_nodes(Context& context, const Csr<Index, Weight>& a, c
     return std::move(grouping.labels);
 }
 
+// Rows of a quotient. Weights are in single precision where that is asked for and changes none of them.
 struct Quotient {
     std::vector<int64_t> indptr;
     LazyVector<int32_t> indices;
     LazyVector<double> data;
+    LazyVector<float> single;
+    std::vector<double> loops;  // inside weights of the groups
 };
 
 // The nodes of every group, in increasing order: those of g stand at start[g]..start[g + 1] - 1 of `nodes`.
@@ -325,69 +330,137 @@ class RowSums {
     std::vector<Sum> dense_;
 };
 
-// Q = SᵀAS: summed weights between groups, with each group's inside weight as its loop. Rows come out sorted, and do not depend
-// on where the borders of blocks lie.
+// Whether a number is the same in single precision.
+inline bool fits_single(double value) { return static_cast<double>(static_cast<float>(value)) == value; }
+
+// Q = SᵀAS: summed weights between groups, with each group's inside weight as its loop, of groups first.. to last - 1. Rows come
+// out sorted, and do not depend on where the borders of blocks lie. Blocks are taken in waves, and what a wave found is put into
+// memory of its own, which can be given back piece by piece when the quotient is put together: it is not held twice.
 template <class Index, class Weight>
-Quotient contract(Context& context, const Csr<Index, Weight>& a, const int32_t* groups, int64_t count) {
+Quotient contract_groups(Context& context, const Csr<Index, Weight>& a, const int32_t* groups, int64_t count,
+                         const Members& members, int64_t first_group, int64_t last_group, bool compact) {
     using Sum = std::conditional_t<Csr<Index, Weight>::weighted, double, int64_t>;
     struct Scratch {
         RowSums<Sum> sums;
-        std::vector<int32_t> found, columns;
-        std::vector<double> values;
+        std::vector<int32_t> found;
     };
-    const Members members(context, groups, a.n, count);
+    struct Block {
+        std::vector<int32_t> columns;
+        std::vector<double> values;
+        bool single;
+    };
+    struct Wave {
+        LazyVector<int32_t> columns;
+        LazyVector<double> values;
+        LazyVector<float> single;
+    };
+    if (first_group < 0 || first_group > last_group || last_group > count) throw InputError("a block of groups is out of range");
+    const int64_t rows = last_group - first_group;
     const int64_t size = std::clamp<int64_t>(count * kEntriesAtOnce / std::max<int64_t>(a.nnz, 1), 1, kRowBlock);
-    const int64_t blocks = (count + size - 1) / size;
-    std::vector<std::vector<int32_t>> columns(blocks);
-    std::vector<std::vector<double>> values(blocks);
+    const int64_t at_once = std::max<int64_t>(kBlocksOfWave, 4 * context.threads) * size;
+    std::vector<Wave> waves((rows + at_once - 1) / at_once);
+    std::vector<Block> blocks(std::min(at_once, std::max<int64_t>(rows, 1)) / size + 1);
     Quotient q;
-    q.indptr.assign(count + 1, 0);
+    q.indptr.assign(rows + 1, 0);
+    q.loops.assign(rows, 0.0);
     Pool<Scratch> pool;
-    parallel_blocks(context, count, size, [&](int64_t block, int64_t begin, int64_t end) {
-        auto scratch = pool.borrow();
-        scratch->columns.clear();
-        scratch->values.clear();
-        for (int64_t g = begin; g < end; ++g) {
-            const int32_t *first = members.nodes.data() + members.start[g], *last = members.nodes.data() + members.start[g + 1];
-            int64_t entries = 0;
-            for (const int32_t* x = first; x < last; ++x) {
-                const auto r = a.row(*x);
-                a.check_columns(r);
-                entries += r.size();
+    for (size_t w = 0; w < waves.size(); ++w) {
+        const int64_t from = static_cast<int64_t>(w) * at_once, to = std::min(rows, from + at_once);
+        parallel_blocks(context, to - from, size, [&](int64_t block, int64_t begin, int64_t end) {
+            auto scratch = pool.borrow();
+            auto& [columns, values, single] = blocks[block];
+            columns.clear();
+            values.clear();
+            single = compact;
+            for (int64_t row = from + begin; row < from + end; ++row) {
+                const int64_t g = first_group + row;
+                const int32_t *first = members.nodes.data() + members.start[g], *last = members.nodes.data() + members.start[g + 1];
+                int64_t entries = 0;
+                for (const int32_t* x = first; x < last; ++x) {
+                    const auto r = a.row(*x);
+                    a.check_columns(r);
+                    entries += r.size();
+                }
+                const size_t before = columns.size();
+                scratch->sums.row(
+                    entries, count,
+                    [&](auto&& add) {
+                        for (const int32_t* x = first; x < last; ++x) {
+                            const auto r = a.row(*x);
+                            // Group numbers first: loads that wait for nothing can be under way together.
+                            auto& found = scratch->found;
+                            if (static_cast<int64_t>(found.size()) < r.size()) found.resize(2 * r.size());
+                            for (int64_t p = r.begin; p < r.end; ++p) found[p - r.begin] = groups[a.indices[p]];
+                            for (int64_t p = r.begin; p < r.end; ++p) add(found[p - r.begin], static_cast<Sum>(a.weight(p)));
+                        }
+                    },
+                    [&](int32_t column, Sum weight) {
+                        columns.push_back(column);
+                        values.push_back(static_cast<double>(weight));
+                        single &= fits_single(static_cast<double>(weight));
+                        if (column == g) q.loops[row] = static_cast<double>(weight);
+                    });
+                q.indptr[row + 1] = static_cast<int64_t>(columns.size() - before);
             }
-            const size_t before = scratch->columns.size();
-            scratch->sums.row(
-                entries, count,
-                [&](auto&& add) {
-                    for (const int32_t* x = first; x < last; ++x) {
-                        const auto r = a.row(*x);
-                        // Group numbers first: loads that wait for nothing can be under way together.
-                        auto& found = scratch->found;
-                        if (static_cast<int64_t>(found.size()) < r.size()) found.resize(2 * r.size());
-                        for (int64_t p = r.begin; p < r.end; ++p) found[p - r.begin] = groups[a.indices[p]];
-                        for (int64_t p = r.begin; p < r.end; ++p) add(found[p - r.begin], static_cast<Sum>(a.weight(p)));
-                    }
-                },
-                [&](int32_t column, Sum weight) {
-                    scratch->columns.push_back(column);
-                    scratch->values.push_back(static_cast<double>(weight));
-                });
-            q.indptr[g + 1] = static_cast<int64_t>(scratch->columns.size() - before);
+        });
+        const int64_t used = (to - from + size - 1) / size;
+        std::vector<int64_t> place(used + 1, 0);
+        bool single = true;
+        for (int64_t b = 0; b < used; ++b) {
+            place[b + 1] = place[b] + static_cast<int64_t>(blocks[b].columns.size());
+            single &= blocks[b].single;
         }
-        columns[block].assign(scratch->columns.begin(), scratch->columns.end());
-        values[block].assign(scratch->values.begin(), scratch->values.end());
-    });
+        Wave& wave = waves[w];
+        wave.columns.resize(place[used]);
+        if (single)
+            wave.single.resize(place[used]);
+        else
+            wave.values.resize(place[used]);
+        parallel_blocks(context, used, 1, [&](int64_t b, int64_t, int64_t) {
+            std::copy(blocks[b].columns.begin(), blocks[b].columns.end(), wave.columns.begin() + place[b]);
+            const auto& values = blocks[b].values;
+            if (single)
+                std::transform(values.begin(), values.end(), wave.single.begin() + place[b],
+                               [](double value) { return static_cast<float>(value); });
+            else
+                std::copy(values.begin(), values.end(), wave.values.begin() + place[b]);
+        });
+    }
+    std::vector<Block>().swap(blocks);
     std::partial_sum(q.indptr.begin(), q.indptr.end(), q.indptr.begin());
-    q.indices.resize(q.indptr[count]);
-    q.data.resize(q.indptr[count]);
-    // Memory is taken where something is written and given back block by block, so that the quotient is not held twice.
-    parallel_blocks(context, blocks, 1, [&](int64_t b, int64_t, int64_t) {
-        std::copy(columns[b].begin(), columns[b].end(), q.indices.begin() + q.indptr[b * size]);
-        std::vector<int32_t>().swap(columns[b]);
-        std::copy(values[b].begin(), values[b].end(), q.data.begin() + q.indptr[b * size]);
-        std::vector<double>().swap(values[b]);
+    const bool single = compact && std::all_of(waves.begin(), waves.end(), [](const Wave& wave) { return wave.values.empty(); });
+    if (waves.size() == 1) {
+        q.indices = std::move(waves[0].columns);
+        q.data = std::move(waves[0].values);
+        q.single = std::move(waves[0].single);
+        return q;
+    }
+    q.indices.resize(q.indptr[rows]);
+    if (single)
+        q.single.resize(q.indptr[rows]);
+    else
+        q.data.resize(q.indptr[rows]);
+    parallel_blocks(context, static_cast<int64_t>(waves.size()), 1, [&](int64_t w, int64_t, int64_t) {
+        Wave& wave = waves[w];
+        const int64_t place = q.indptr[w * at_once];
+        std::copy(wave.columns.begin(), wave.columns.end(), q.indices.begin() + place);
+        LazyVector<int32_t>().swap(wave.columns);
+        if (single) {
+            std::copy(wave.single.begin(), wave.single.end(), q.single.begin() + place);
+        } else {
+            std::copy(wave.single.begin(), wave.single.end(), q.data.begin() + place);
+            std::copy(wave.values.begin(), wave.values.end(), q.data.begin() + place);
+        }
+        LazyVector<float>().swap(wave.single);
+        LazyVector<double>().swap(wave.values);
     });
     return q;
+}
+
+template <class Index, class Weight>
+Quotient contract(Context& context, const Csr<Index, Weight>& a, const int32_t* groups, int64_t count, bool compact = false) {
+    const Members members(context, groups, a.n, count);
+    return contract_groups(context, a, groups, count, members, 0, count, compact);
 }
 
 }  // namespace corecut

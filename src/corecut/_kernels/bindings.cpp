@@ -86,17 +86,19 @@ NB_MODULE(_core, m) {
     });
     m.def(
         "induced",
-        [](const Matrix& matrix, In<int64_t> rows, int threads, std::optional<std::pair<int64_t, int64_t>> part) {
+        [](const Matrix& matrix, In<int64_t> rows, int threads, std::optional<std::pair<int64_t, int64_t>> part, bool compact) {
             const int64_t count = static_cast<int64_t>(rows.shape(0));
             const auto [first, last] = part.value_or(std::pair<int64_t, int64_t>(0, count));
             Subgraph result;
             run(checked_threads(threads), [&](Context& context) {
-                matrix.visit([&](const auto& a) { result = induced(context, a, rows.data(), count, first, last); });
+                matrix.visit([&](const auto& a) { result = induced(context, a, rows.data(), count, first, last, compact); });
             });
-            return std::make_tuple(to_numpy(std::move(result.indptr)), to_numpy(std::move(result.indices)),
-                                   to_numpy(std::move(result.data)));
+            nb::object weights = result.single.empty() ? nb::cast(to_numpy(std::move(result.data)))
+                                                       : nb::cast(to_numpy(std::move(result.single)));
+            return nb::make_tuple(to_numpy(std::move(result.indptr)), to_numpy(std::move(result.indices)), weights);
         },
-        nb::arg("matrix"), nb::arg("rows"), nb::arg("threads"), nb::arg("part").none() = nb::none());
+        nb::arg("matrix"), nb::arg("rows"), nb::arg("threads"), nb::arg("part").none() = nb::none(),
+        nb::arg("compact") = false);
     // Processor time that this process has spent in parallel regions, and what would be left of it on so many cores.
     m.def("parallel_seconds", [](int64_t cores) {
         double all = 0.0, shared = 0.0;

@@ -162,10 +162,12 @@ Asymmetry find_asymmetry(Context& context, const Csr<Index, Weight>& a, int64_t 
     return result;
 }
 
+// Weights are in single precision where that is asked for and the graph's own are.
 struct Subgraph {
     std::vector<int64_t> indptr;
     LazyVector<int32_t> indices;
     LazyVector<double> data;
+    LazyVector<float> single;
 };
 
 // A set of node numbers and each one's position in it: a bit per node and a count per 64 of them, which stay in the cache where
@@ -192,34 +194,45 @@ class NodeSet {
     std::vector<int32_t> before_;
 };
 
-// The principal submatrix on `all` rows (sorted, without repeats), or of that the rows first.. alone.
+// The principal submatrix on `all` rows (sorted, without repeats), or of that the rows first.. alone. Rows are looked through
+// twice: to note what is kept would take more memory than the result.
 template <class Index, class Weight>
-Subgraph induced(Context& context, const Csr<Index, Weight>& a, const int64_t* all, int64_t of, int64_t first, int64_t last) {
+Subgraph induced(Context& context, const Csr<Index, Weight>& a, const int64_t* all, int64_t of, int64_t first, int64_t last,
+                 bool compact = false) {
     const NodeSet inside(a.n, all, of);
     if (first < 0 || first > last || last > of) throw InputError("a block of rows lies outside of the submatrix");
     const int64_t* const rows = all + first;
     const int64_t count = last - first;
+    const bool single = compact && std::is_same_v<Weight, float>;
     Subgraph sub;
     sub.indptr.assign(count + 1, 0);
     constexpr int64_t block_size = 64;
-    std::vector<std::vector<int64_t>> kept((count + block_size - 1) / block_size);  // positions of the entries to copy
-    parallel_blocks(context, count, block_size, [&](int64_t block, int64_t begin, int64_t end) {
+    parallel_blocks(context, count, block_size, [&](int64_t, int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
             const auto r = a.row(rows[i]);
-            const size_t before = kept[block].size();
-            for (int64_t p = r.begin; p < r.end; ++p)
-                if (inside.holds(a.column(p))) kept[block].push_back(p);
-            sub.indptr[i + 1] = static_cast<int64_t>(kept[block].size() - before);
+            for (int64_t p = r.begin; p < r.end; ++p) sub.indptr[i + 1] += inside.holds(a.column(p));
         }
     });
     std::partial_sum(sub.indptr.begin(), sub.indptr.end(), sub.indptr.begin());
     sub.indices.resize(sub.indptr[count]);
-    sub.data.resize(sub.indptr[count]);
-    parallel_blocks(context, count, block_size, [&](int64_t block, int64_t begin, int64_t) {
+    if (single)
+        sub.single.resize(sub.indptr[count]);
+    else
+        sub.data.resize(sub.indptr[count]);
+    parallel_blocks(context, count, block_size, [&](int64_t, int64_t begin, int64_t end) {
         int64_t q = sub.indptr[begin];
-        for (int64_t p : kept[block]) {
-            sub.indices[q] = inside.position(a.column(p));
-            sub.data[q++] = a.weight(p);
+        for (int64_t i = begin; i < end; ++i) {
+            const auto r = a.row(rows[i]);
+            for (int64_t p = r.begin; p < r.end; ++p) {
+                const int64_t y = static_cast<int64_t>(a.indices[p]);  // checked by the first look
+                if (!inside.holds(y)) continue;
+                sub.indices[q] = inside.position(y);
+                if (single)
+                    sub.single[q] = static_cast<float>(a.weight(p));
+                else
+                    sub.data[q] = a.weight(p);
+                ++q;
+            }
         }
     });
     return sub;

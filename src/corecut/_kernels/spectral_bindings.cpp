@@ -1,6 +1,7 @@
 #include "spectral.hpp"
 
 #include "bindings.hpp"
+#include "memory.hpp"
 #include "rounding.hpp"
 
 namespace corecut {

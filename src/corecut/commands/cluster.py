@@ -45,6 +45,8 @@ _DEFAULTS: dict[str, Any] = {
     "balance": "auto",
     "min_cluster_size": None,
     "max_cluster_size": None,
+    "memory_limit": None,
+    "scratch": None,
     "random_state": 0,
     "n_jobs": None,
 }
@@ -190,6 +192,8 @@ def cluster(
         "balance": balance,
         "min_cluster_size": min_size,
         "max_cluster_size": largest_size(max_size, imbalance),
+        "memory_limit": reading.memory,
+        "scratch": machines.folder(reading.memory),
         "random_state": seed,
         "n_jobs": jobs,
     }

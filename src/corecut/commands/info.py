@@ -13,7 +13,7 @@ from corecut.commands.screen import Screen, screen
 from corecut.graph import Graph
 
 _QUANTILES = {"min": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "max": 1.0}
-# The number of clusters that memory is told for where none is given.
+# The number of clusters that memory and time are told for where none is given.
 _CLUSTERS = 100
 
 
@@ -26,9 +26,16 @@ def info(
     components: Annotated[
         bool, typer.Option("--components/--no-components", help="Count connected components (reads every edge).")
     ] = True,
+    estimate: Annotated[
+        bool,
+        typer.Option(
+            "--estimate/--no-estimate",
+            help="Tell the memory and time of a clustering, by its first step (about a fifth of its time).",
+        ),
+    ] = True,
+    *,
     verify: Annotated[bool, typer.Option("--verify", help="Compare a store's files with their checksums.")] = False,
     jobs: Jobs = None,
-    *,
     reading: Reading,
     screen: Screen,
 ) -> None:
@@ -54,8 +61,9 @@ def info(
             "ids": "numbers" if loaded.node_ids is None else "text" if loaded.node_ids.dtype.kind == "O" else "integers",
             "degrees": _quantiles(np.diff(loaded.indptr)),
             "memory_bytes": _graph_bytes(loaded),
-            **_memory_bounds(loaded, clusters or _CLUSTERS, jobs),
         }
+        if estimate and loaded.n_entries:
+            data["estimates"] = _estimates(loaded, clusters or _CLUSTERS, jobs)
         if components:
             data |= _components(loaded)
         if clusters is not None:
@@ -74,16 +82,19 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(
             ("components", f"{data['components']:,}; the largest has {data['largest_component']:,} nodes ({share:.1f} %)")
         )
-    rows.append(
-        (
-            "memory",
-            f"{show_size(data['memory_bytes'])} for the graph; to cluster it about {show_size(data['coreset_bytes'])} "
-            f"through a coreset, up to {show_size(data['aggregation_bytes'])} with aggregation",
-        )
-    )
+    rows.append(("memory", f"{show_size(data['memory_bytes'])} for the graph"))
+    if "estimates" in data:
+        known = data["estimates"]
+        for name, words in {"aggregation": "with aggregation", "coreset": "through a coreset"}.items():
+            took = f"{show_size(known[name]['bytes'])} beside the graph, {_duration(known[name]['seconds'])}"
+            rows.append((words, f"about {took} for {known['clusters']:,} clusters, on this machine as busy as it is now"))
     if "suggested" in data:
         rows.append(("suggested", data["suggested"]["in_words"]))
     return rows
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
 
 
 def _quantiles(values: Any) -> dict[str, float]:
@@ -102,17 +113,15 @@ def _graph_bytes(graph: Graph) -> int:
     return sum(array.nbytes for array in arrays if array is not None)
 
 
-def _memory_bounds(graph: Graph, clusters: int, jobs: int | None) -> dict[str, int]:
-    """Return bounds on what a run holds beside the graph, on both paths."""
-    from corecut.memory import aggregation_bytes, coreset_bytes
-    from corecut.settings import coreset_size_for
+def _estimates(graph: Graph, clusters: int, jobs: int | None) -> dict[str, Any]:
+    """Return what a run holds beside the graph and how long it takes here, on both paths."""
+    from corecut.estimates import estimate_aggregation, estimate_coreset, probe
 
-    n, m = graph.n_nodes, graph.n_entries
-    size = coreset_size_for(graph, min(clusters, n), "auto") if m else 0
-    return {
-        "coreset_bytes": coreset_bytes(n, m, clusters, coreset_size=size, n_jobs=jobs),
-        "aggregation_bytes": aggregation_bytes(n, m, clusters, n_jobs=jobs),
-    }
+    clusters = min(clusters, graph.n_nodes)
+    found = probe(graph, clusters, n_jobs=jobs)
+    paths = {"aggregation": estimate_aggregation, "coreset": estimate_coreset}
+    made = {name: path(graph, clusters, found, n_jobs=jobs) for name, path in paths.items()}
+    return {"clusters": clusters} | {name: {"bytes": one.n_bytes, "seconds": one.seconds} for name, one in made.items()}
 
 
 def _suggested(graph: Graph, clusters: int) -> dict[str, Any]:

@@ -69,6 +69,17 @@ class Machines:
             screen.tell(report)
             yield GraphStore.open(place).graph, report
 
+    def folder(self, memory: str | None) -> Path | None:
+        """Return where files of this process go that a bound on memory asks for; None for the usual place."""
+        if self.address is not None:
+            return None
+        if self.scratch is not None and memory is None:
+            raise typer.BadParameter(
+                "only a run with --dask has checkpoints, and only one with --memory has other files; add one of them",
+                param_hint="--scratch",
+            )
+        return self.scratch
+
     def in_parts(self, output: Path) -> bool:
         """Say whether labels are wanted as a folder of parts: the name has no ending."""
         return self.address is not None and output.suffix == ""
@@ -102,15 +113,17 @@ def machines(
     ] = None,
     scratch: Annotated[
         Path | None,
-        typer.Option(help="Folder for checkpoints that all workers see; beside the graph by default.", rich_help_panel=_PANEL),
+        typer.Option(
+            help="Folder for checkpoints that all workers see, beside the graph by default; without --dask, for what --memory "
+            "puts on disk, the system's temporary folder by default.",
+            rich_help_panel=_PANEL,
+        ),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the checkpoints of a run that was killed.", rich_help_panel=_PANEL)
     ] = False,
 ) -> Machines:
     """Return where to run, from the options that say so."""
-    if dask is None and (scratch is not None or resume):
-        raise typer.BadParameter(
-            "only a run with --dask has checkpoints; add --dask", param_hint="--resume" if resume else "--scratch"
-        )
+    if dask is None and resume:
+        raise typer.BadParameter("only a run with --dask has checkpoints; add --dask", param_hint="--resume")
     return Machines(dask, scratch, resume)

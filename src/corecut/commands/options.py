@@ -244,8 +244,8 @@ def reading(
         typer.Option(
             metavar="SIZE",
             callback=size_option,
-            help="Stay within this much memory while reading, for example 512MB or 2GB; a larger graph goes through the disk. "
-            "By default half of what the machine has.",
+            help="Stay within this much memory, for example 512MB or 2GB: a larger graph, and quotients that `cluster` makes, "
+            "go through the disk. By default half of what the machine has while reading, and no bound beyond.",
             rich_help_panel=_PANEL,
         ),
     ] = None,

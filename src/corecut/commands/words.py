@@ -18,6 +18,7 @@ OPTION_OF: Mapping[str, str] = {
     "symmetrize": "--symmetrize",
     "overwrite": "--force",
     "memory": "--memory",
+    "memory_limit": "--memory",
     "format": "--format",
     "delimiter": "--delimiter",
     "header": "--header",

@@ -60,7 +60,7 @@ class Engine(Protocol):
         """Return the group of every node after rounds of local moves, under a bound on sums of `masses` (degrees or sizes)."""
 
     def contract(self, graph: Graph, groups: LabelArray, count: int) -> Rows:
-        """Return the rows of the quotient graph: borders, columns and weights."""
+        """Return the rows of the quotient graph: borders, columns and weights, these in single precision where it is exact."""
 
     def refine(
         self,
@@ -137,7 +137,7 @@ class LocalEngine:
 
     def contract(self, graph: Graph, groups: LabelArray, count: int) -> Rows:
         """Return the quotient's rows; see :class:`Engine`."""
-        rows: Rows = _core.contract(graph.matrix, groups, count, self.threads)
+        rows: Rows = _core.contract(graph.matrix, groups, count, self.threads, compact=True)
         return rows
 
     def refine(

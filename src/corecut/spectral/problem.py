@@ -24,10 +24,11 @@ Block = NDArray[np.float32]
 AnyBlock = TypeVar("AnyBlock", NDArray[np.float32], NDArray[np.float64])
 
 
-def times_power(values: AnyArray, exponent: int) -> FloatArray:
-    """Return values times a power of two in double precision, which changes no digit."""
+def times_power(values: AnyArray, exponent: int) -> AnyArray:
+    """Return values times a power of two, which changes no digit, in their own precision where that has room for it."""
+    precision = np.float32 if values.dtype == np.float32 and abs(exponent) <= 100 else np.float64
     if abs(exponent) <= 1000:  # a product is many times faster than ldexp
-        return np.multiply(values, math.ldexp(1.0, exponent), dtype=np.float64)
+        return np.multiply(values, math.ldexp(1.0, exponent), dtype=precision)
     scaled: FloatArray = np.ldexp(np.asarray(values, np.float64), exponent)
     return scaled
 
@@ -91,8 +92,9 @@ class SpectralProblem:
     @cached_property
     def ratios(self) -> FloatArray:
         """Row sums of D⁻¹A, with the rank-one part."""
-        # In double precision, whatever the weights are: rounding would look like a gap.
-        sums: FloatArray = self.adjacency @ np.ones(self.size)
+        # In double precision, whatever the weights are: rounding would look like a gap. Natively: a product with scipy would
+        # make a copy of weights in single precision.
+        sums: FloatArray = _core.scan(self.matrix, 1)[0]
         if self.loading is not None:
             sums = sums + self.loading * self.loading.sum()
         return sums / self.degrees
