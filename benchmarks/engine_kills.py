@@ -90,7 +90,7 @@ def disturbed_run(store: GraphStore, way: str, dice: random.Random) -> tuple[np.
 
     killed = 0
     with (
-        LocalCluster(n_workers=5, threads_per_worker=1, dashboard_address=":0", silence_logs=60) as cluster,
+        LocalCluster(n_workers=len(WAYS[way][1]) + 1, threads_per_worker=1, dashboard_address=":0", silence_logs=60) as cluster,
         Client(cluster) as client,
     ):
         processes = client.run(os.getpid)
