@@ -501,6 +501,6 @@ def test_small_clusters_are_found_where_bounds_allow_them(rng: np.random.Generat
     triangles = sp.block_diag([np.ones((3, 3)) - np.eye(3)] * count)
     hung = sp.coo_array((np.ones(count), (rng.integers(0, n, count), 3 * np.arange(count))), shape=(n, 3 * count))
     whole = sp.csr_array(sp.block_array([[graph, hung], [hung.T, triangles]]))
-    model = CoresetSpectralClustering(count + 2, min_cluster_size=3, max_cluster_size=n, random_state=0).fit(whole)
+    model = CoresetSpectralClustering(count + 2, min_cluster_size=3, max_cluster_size=9_000, random_state=0).fit(whole)
     truth = np.concatenate([np.repeat([0, 1], n // 2), 2 + np.repeat(np.arange(count), 3)]).astype(np.int32)
     assert model.normalized_cut_ <= 1.02 * normalized_cut(whole, truth)

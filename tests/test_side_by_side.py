@@ -96,7 +96,8 @@ from corecut.side_by_side import side_by_side
 matrix = Graph.from_matrix(make_sbm(500, 4, 0.3, 0.1, random_state=0)[0]).matrix
 
 def endless(threads, clock):
-    print("begun", flush=True)
+    sys.stdout.write("begun\\n")  # in one go: two threads write
+    sys.stdout.flush()
     while True:
         _core.components(matrix, threads)
 
@@ -111,11 +112,14 @@ except KeyboardInterrupt:
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent to processes as on Unix")
 def test_ctrl_c_ends_all_pieces():
-    process = subprocess.Popen([sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "begun\n"
-    process.send_signal(signal.SIGINT)
-    rest = process.communicate(timeout=60)[0].splitlines()
+    with subprocess.Popen([sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "begun\n"
+            process.send_signal(signal.SIGINT)
+            rest = process.communicate(timeout=60)[0].splitlines()
+        finally:
+            process.kill()  # nothing endless may be left
     assert rest[-1] == "stopped"
     assert process.returncode == 0
 
