@@ -187,10 +187,37 @@ def zoo(found: Record) -> str:
     )
 
 
+def partitioners(found: Record) -> str:
+    """Compare times and cuts with those of partitioners."""
+    graphs: dict[str, dict[tuple[str, int], Record]] = {}
+    for row in found["rows"]:
+        graphs.setdefault(row["graph"], {})[row["method"], row["threads"]] = row
+    rows, real = [], [0.0, 0.0]
+    for name, runs in graphs.items():
+        ours, peer, metis = runs["corecut", 2], runs["KaMinPar", 2], runs["METIS", 1]
+        alone = runs["corecut", 1]["seconds"]
+        if not name.startswith("planted"):
+            real = [real[0] + ours["seconds"], real[1] + peer["seconds"]]
+        cells = [
+            f"{seconds(ours['seconds'])} ({ours['seconds'] / alone:.2f})",
+            seconds(peer["seconds"]),
+            seconds(metis["seconds"]),
+        ]
+        cuts = [f"{run['cut']:.3f}" for run in (ours, peer, metis)]
+        rows.append([name.removesuffix("_equal"), f"{ours['edges'] / 1e6:.1f} M", *cells, ", ".join(cuts)])
+    head = ["graph", "edges", "corecut, s (of one thread's)", "KaMinPar, s", "METIS, s", "cuts in this order"]
+    return (
+        f"`python benchmarks/partitioners.py` ({about(found)}): a whole `fit` in a fresh process, what it imports included, and "
+        f"KaMinPar (3 %) with two threads each, METIS with its one:\n\n{table(head, rows)}\n\n"
+        f"Summed over the real graphs corecut takes {real[0]:.1f} s, KaMinPar {real[1]:.1f} s."
+    )
+
+
 TABLES: dict[str, Callable[[Record], str]] = {
     "sparse": sparse,
     "own_terms": own_terms,
     "zoo": zoo,
+    "partitioners": partitioners,
     "dense": dense,
     "peers": peers,
 }
