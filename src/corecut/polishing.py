@@ -1,7 +1,8 @@
 """Polishing: a better partition of all nodes, put together from several that are there already.
 
 Nodes that agree in three partitions make a group, and the quotient of these groups is small: the best of the three is repaired
-on it, where a move shifts what another partition has elsewhere, and then refined node by node. Each turn adds what it finds to
+on it, where a move shifts what another partition has elsewhere, and then refined node by node. Groups that may leave the bounds
+a little, in two turns of three, find ways that nodes cannot go one by one. Each turn adds what it finds to
 the partitions it chooses from (as evolutionary partitioners do; Sanders and Schulz 2012).
 
 This differs from the combination of draws (:mod:`corecut.draws`) in its level: draws compete on the quotient, whose groups
@@ -25,7 +26,9 @@ from corecut.weighted import WeightedGraph, sums_by
 # Partitions that a turn begins with, and turns that are made at the same time, from the same partitions.
 _PARENTS, _AT_ONCE = 3, 4
 # Turns without success after which no more are made.
-_IDLE = 8
+_IDLE = 16
+# How far groups, which are coarse, may be outside of bounds before nodes are brought into them, as shares of the mean cluster.
+_SLACKS = (0.0, 0.04, 0.08)
 # A chain of moves is given up after so many without success, and all chains after so many passes over the edges.
 _PATIENCE, _PASSES = 100, 10.0
 
@@ -64,7 +67,9 @@ def polish(
             return None
         member = np.unique(groups, return_index=True)[1]
         small = level.contract(groups.astype(np.int32), n_jobs=threads)
-        found = repair_partition(small, pool[0][1][member], objective, n_clusters, random_state=generator, n_jobs=threads)
+        slack = _SLACKS[number % len(_SLACKS)] * float(level.sizes.sum()) / n_clusters
+        looser = Objective(objective.fee, max(objective.min_size - slack, 0.0), objective.max_size + slack)
+        found = repair_partition(small, pool[0][1][member], looser, n_clusters, random_state=generator, n_jobs=threads)
         return _refined(level, found.labels[groups], objective, n_clusters, generator=generator, n_jobs=threads)
 
     pool = [one for one in at_once(refined, range(len(partitions))) if one]

@@ -63,7 +63,7 @@ _DRAW_SHARE, _FEW_ENTRIES, _MOST_DRAWS, _MORE_DRAWS = 8, 1_600_000, 5, 8
 _FEW_SAMPLED = 100_000
 # Turns of polishing where bounds are tight, fewer where a graph has more than so many entries; and for every unit of effort
 # above 1, whatever the graph.
-_TURNS, _TURN_ENTRIES, _EXTRA_TURNS, _MOST_EFFORT = 40, 3_200_000, 8, 100.0
+_TURNS, _TURN_ENTRIES, _EXTRA_TURNS, _MOST_EFFORT = 80, 7_000_000, 8, 100.0
 # Partitions that are carried down to the nodes to be polished.
 _POLISHED, _POLISHED_LARGE = 6, 2
 # Bounds are tight up to this factor of the mean cluster.
