@@ -212,7 +212,7 @@ class Choices:
         if not self.asked.refine:
             return 0
         usual = min(_TURNS, _TURN_ENTRIES // max(graph.n_entries, 1)) if self.tight else 0
-        usual = usual if usual > 1 else 0  # a single turn hardly ever finds anything
+        usual = usual if usual > 3 else 0  # a few turns hardly ever find anything
         return round(usual * min(self.asked.effort, 1.0) + _EXTRA_TURNS * max(self.asked.effort - 1.0, 0.0))
 
     def polished(self, graph: Graph) -> int:
