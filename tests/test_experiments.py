@@ -59,7 +59,9 @@ def out(tiny, data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("out")
     result = corecut("experiment", "all", "--quick", "--out", folder, "--data", data)
     assert result.exit_code == 0, result.stderr
-    assert "real-data: Letter, 20-NN of 200 points, csc-fast, 0.5, run 1" in result.stderr
+    # What is over in a hundredth of a second has no line, so that no single cell is sure of one.
+    assert "real-data: Letter, 20-NN of 200 points" in result.stderr
+    assert ", run 1 " in result.stderr
     assert str(folder / "summary.md") in result.stdout
     return folder
 
