@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import checks
@@ -31,6 +32,8 @@ from corecut import (
     make_degree_corrected_sbm,
     make_sbm,
 )
+from corecut._files import GraphFileError
+from corecut.commands.machines import Machines
 from corecut.coreset import importance_sample
 from corecut.coreset_graphs import graph_of_coreset
 from corecut.edges import EdgeRules
@@ -367,7 +370,7 @@ def test_a_damaged_checkpoint_is_refused(
     with pytest.raises(pytest.fail.Exception):
         fitted(client, stored[False], scratch=tmp_path / "scratch")
     for name in ("002-aggregation/result.npz", "003-contraction/level/data.npy"):
-        file = tmp_path / "scratch" / name
+        file = tmp_path / "scratch" / "corecut-dask" / name
         good = file.read_bytes()
         file.write_bytes(good[:2000] + bytes([good[2000] ^ 1]) + good[2001:])
         with pytest.raises(EngineError, match="is damaged"):
@@ -448,6 +451,7 @@ def test_versions_that_differ_are_told(
     monkeypatch.setattr(client, "run", lambda function, *args, **options: type(client).run(client, describe, *args, **options))
     with pytest.raises(EngineError, match=rf"the worker \S+ has {name} \S+, the client 0\.0\.1: .* install them alike"):
         fitted(client, stored[False])
+    assert left_behind(stored[False]) == []
 
 
 def test_a_full_disk_is_told(client: Any, stored: dict[bool, Graph], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -491,9 +495,11 @@ def test_a_folder_of_edge_files_becomes_the_store_of_all_edges(
         part = {name: values[i * 300 : (i + 1) * 300] for name, values in edges.items()}
         write_table(tmp_path / "edges" / f"part-{i}.parquet", part)
     monkeypatch.setattr(tables, "_BUCKET_ENTRIES", 400)
-    files = tables.edge_files(tmp_path / "edges")
-    place = tmp_path / "ours.store"
-    report = tables.build_store(Cluster(client, 0), files, place, options=EdgeOptions(), rules=rules, compact=compact)
+    write_table(tmp_path / "edges" / "part-1b.parquet", {name: values[:0] for name, values in edges.items()})
+    # The workers were started in another folder.
+    monkeypatch.chdir(tmp_path)
+    place, given = Path("ours.store"), {"options": EdgeOptions(), "rules": rules, "compact": compact}
+    report = tables.build_store(Cluster(client, 0), Path("edges"), place, **given)
     expected, wanted = convert_graph(tmp_path / "all.parquet", tmp_path / "theirs.store", rules=rules, compact=compact)
     ours = GraphStore.open(place, verify=True)
     for name in ("indptr", "indices", "weights", "degrees", "diagonal", "node_ids"):
@@ -504,18 +510,63 @@ def test_a_folder_of_edge_files_becomes_the_store_of_all_edges(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["all.parquet", "edges", "ours.store", "theirs.store"]
 
 
-def test_text_ids_and_missing_weights_are_refused(client: Any, tmp_path: Path) -> None:
-    write_table(tmp_path / "a.parquet", {"source": ["x"], "target": ["y"]})
-    write_table(tmp_path / "b.parquet", {"source": [1], "target": [2]})
-    write_table(tmp_path / "c.parquet", {"source": [1], "target": [2], "weight": [0.5]})
-    settings = {"options": EdgeOptions(), "rules": EdgeRules()}
-    with pytest.raises(EngineError, match=r"a\.parquet: ids are text"):
-        tables.build_store(Cluster(client, 0), [tmp_path / "a.parquet"], tmp_path / "s.store", **settings)
-    with pytest.raises(ValueError, match=r"some files of .* have weights and others do not"):
-        tables.build_store(
-            Cluster(client, 0), [tmp_path / "b.parquet", tmp_path / "c.parquet"], tmp_path / "s.store", **settings
-        )
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.parquet", "b.parquet", "c.parquet"]
+def test_a_run_on_edge_files_is_resumed(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edges = sp.triu(planted().adjacency, 1).tocoo()
+    (tmp_path / "edges").mkdir()
+    write_table(tmp_path / "edges" / "all.parquet", {"source": edges.row, "target": edges.col})
+    reading = SimpleNamespace(arguments={"options": EdgeOptions(), "rules": EdgeRules(), "compact": True})
+    screen = SimpleNamespace(tell=lambda report: None)
+    run, stages, killed = Cluster.map, [], []
+
+    def mapped(self: Any, stage: str, *args: Any) -> Any:
+        if stage == "refinement" and not killed:
+            killed.append(stage)
+            raise KeyboardInterrupt
+        stages.append(stage)
+        return run(self, stage, *args)
+
+    def once(resume: bool) -> Any:
+        engine = DaskEngine(client, resume=resume, least_entries=5000, block_entries=20_000)
+        machines = Machines("tcp://head:8786", None, resume)
+        with machines.load(engine, tmp_path / "edges", reading, screen, None) as (graph, _):
+            return CoresetSpectralClustering(K, aggregate=True, random_state=0, engine=engine).fit(graph)
+
+    monkeypatch.setattr(Cluster, "map", mapped)
+    with pytest.raises(KeyboardInterrupt):
+        once(False)
+    assert {"edges", "aggregation"} <= set(stages)
+    stages.clear()
+    model = once(True)
+    assert "edges" in stages
+    assert "aggregation" not in stages
+    assert [path.name for path in tmp_path.iterdir()] == ["edges"]
+    store, _ = convert_graph(tmp_path / "edges" / "all.parquet", tmp_path / "all.store")
+    assert is_same(model, CoresetSpectralClustering(K, aggregate=True, random_state=0).fit(store.graph))
+
+
+@pytest.mark.parametrize(
+    ("files", "error"),
+    [
+        ([{"source": ["x"], "target": ["y"]}], r"^\S+0\.parquet: ids are text"),
+        ([{"source": [1], "target": [2], "weight": [-1.0]}], r"^\S+0\.parquet, row 0: weight -1 is negative"),
+        (
+            [{"source": [1], "target": [2]}, {"source": [1], "target": [2], "weight": [0.5]}],
+            "^some files of .* have weights and others do not",
+        ),
+        ([{"source": np.empty(0, int), "target": np.empty(0, int)}] * 2, "there is no edge in its files"),
+        ([], "the worker .* does not see .*edges"),
+    ],
+)
+def test_edge_files_that_do_not_fit_are_refused(
+    client: Any, tmp_path: Path, files: list[dict[str, list[Any]]], error: str
+) -> None:
+    (tmp_path / "edges").mkdir()
+    for i, columns in enumerate(files):
+        write_table(tmp_path / "edges" / f"{i}.parquet", columns)
+    given = {"options": EdgeOptions(), "rules": EdgeRules()}
+    with pytest.raises((EngineError, GraphFileError), match=error):
+        tables.build_store(Cluster(client, 0), tmp_path / "edges", tmp_path / "s.store", **given)
+    assert [path.name for path in tmp_path.iterdir()] == ["edges"]
 
 
 def test_labels_are_written_in_parts(
@@ -559,6 +610,26 @@ def test_options_of_the_engine_are_checked(client: Any, name: str) -> None:
 def test_resuming_needs_a_seed(client: Any, stored: dict[bool, Graph]) -> None:
     with pytest.raises(EngineError, match="resume needs a seed"):
         CoresetSpectralClustering(K, engine=DaskEngine(client, resume=True)).fit(stored[False])
+
+
+def test_other_files_of_a_scratch_folder_stay(client: Any, stored: dict[bool, Graph], tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    fitted(client, stored[False], scratch=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+    with pytest.raises(ScratchError, match=r"cannot make the scratch folder .* choose another one with scratch="):
+        fitted(client, stored[False], scratch=tmp_path / "thesis.txt")
+
+
+def test_a_worker_makes_no_folder_where_it_does_not_see_the_scratch_folder(tmp_path: Path, stored: dict[bool, Graph]) -> None:
+    place = tasks.Place(str(stored[False].store), "run")
+    job = tasks.Round(place, str(tmp_path / "scratch" / "001-refinement"), "refinement", (K, 0.0, 0.0, 1e9), 0, 0, 0, (0, 0))
+    with pytest.raises(ScratchError, match=r"is missing: the scratch folder must lie on storage .* all workers see"):
+        tasks.propose_moves(job, (0, 64))
+    with pytest.raises(ScratchError, match=r"labels\.npy is missing: the scratch folder"):
+        tasks.margins(place, str(tmp_path / "scratch" / "002-metrics"), K, (0, 64))
+    with pytest.raises(ScratchError, match=r"scratch is missing: the scratch folder"):
+        save(tmp_path / "scratch" / "some.npz", numbers=np.arange(3))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_one_run_at_a_time_has_a_scratch_folder(tmp_path: Path) -> None:

@@ -56,16 +56,17 @@ class Machines:
         self, engine: Any, path: Path, reading: Reading, screen: Screen, jobs: int | None
     ) -> Iterator[tuple[Graph, EdgeReport]]:
         """Give the graph and what was merged; the cluster builds a store of a folder of Parquet files."""
-        from corecut.engines.tables import build_store, edge_files
+        from corecut.engines.tables import build_store
+        from corecut.engines.tasks import edge_files
 
-        files = [] if engine is None else edge_files(path)
-        if not files:
+        if engine is None or not edge_files(path):
             with reading.load(path, screen, jobs) as loaded:
                 yield loaded
             return
         with scratch_store(path) as place:
+            engine.source = Path(os.path.abspath(path))
             given = {name: reading.arguments[name] for name in ("options", "rules", "compact")}
-            report = build_store(engine.cluster, files, Path(os.path.abspath(place)), **given)
+            report = build_store(engine.cluster, path, place, **given)
             screen.tell(report)
             yield GraphStore.open(place).graph, report
 

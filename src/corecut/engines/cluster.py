@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from corecut._files import first_line
+from corecut._files import GraphFileError, first_line
 from corecut.engines import tasks
 from corecut.engines.scratch import EngineError
 
@@ -207,7 +207,9 @@ def _failed(stage: str, block: tasks.Block, error: BaseException | None) -> Engi
     """Say in one sentence why a task has failed for good."""
     if isinstance(error, EngineError):
         return error
-    where = f"{stage} of rows {block[0]:,} to {block[1] - 1:,}"
+    if isinstance(error, GraphFileError):  # which says all
+        return EngineError(str(error))
+    where = f"{stage} of {'files' if stage == 'edges' else 'rows'} {block[0]:,} to {block[1] - 1:,}"
     if type(error).__name__ == "KilledWorker":
         return EngineError(
             f"{where} failed: each worker that tried it died; give workers more memory, or make the blocks smaller with "

@@ -14,7 +14,7 @@ import numpy as np
 
 from corecut import _core
 from corecut._typing import AnyArray, FloatArray
-from corecut.engines.scratch import load, packed
+from corecut.engines.scratch import load, mapped, packed
 from corecut.engines.tasks import Block, Place, matrix_at
 from corecut.races import first_of_race
 
@@ -39,7 +39,7 @@ def _distances(job: Seeded, block: Block) -> tuple[Any, ...]:
     scale, diagonal, weights = (_mapped(job.kernel, name) for name in ("scale", "diagonal", "weights"))
     assert diagonal is not None
     assert weights is not None
-    points = np.load(Path(job.stage) / "points.npy")
+    points = np.array(mapped(Path(job.stage) / "points.npy"))
     found = _core.distances_of_rows(matrix_at(job.place), scale, diagonal, weights, points, *block)
     return *found, np.asarray(weights[block[0] : block[1]])
 
@@ -62,7 +62,7 @@ def distances_of_rows(job: Seeded, block: Block) -> dict[str, Any]:
 def sums_of_rows(job: Seeded, block: Block) -> dict[str, Any]:
     """Return sums that sensitivities are made of: the cost, and the weights by nearest seed."""
     distance, nearest, *_, weights = _distances(job, block)
-    points = np.load(Path(job.stage) / "points.npy", mmap_mode="r")
+    points = mapped(Path(job.stage) / "points.npy")
     seeds, masses = _core.masses_by_seed(weights, nearest, points.size)
     path = Path(job.stage) / f"sums-{block[0]}.npz"
     return packed(path, cost=_core.block_sums(weights * distance), seeds=seeds, masses=masses)
@@ -85,7 +85,7 @@ def draw_in_rows(job: Seeded, block: Block) -> dict[str, Any]:
     """Return the points of the rows that were drawn, how often, and their sensitivities."""
     begin, end = block
     mass = _sensitivities(job, block)
-    prefix, targets = (np.load(Path(job.stage) / f"{name}.npy", mmap_mode="r") for name in ("prefix", "targets"))
+    prefix, targets = (mapped(Path(job.stage) / f"{name}.npy") for name in ("prefix", "targets"))
     first, last = begin // _core.ROWS_OF_A_SUM, -(-end // _core.ROWS_OF_A_SUM)
     low = int(np.searchsorted(targets, prefix[first]))
     high = int(np.searchsorted(targets, prefix[last])) if last < prefix.size - 1 else targets.size
@@ -96,7 +96,7 @@ def draw_in_rows(job: Seeded, block: Block) -> dict[str, Any]:
 
 def induced_rows(place: Place, stage: str, block: Block) -> dict[str, Any]:
     """Return rows of the principal submatrix on the nodes of `nodes.npy`."""
-    nodes = np.load(Path(stage) / "nodes.npy")
+    nodes = np.array(mapped(Path(stage) / "nodes.npy"))
     indptr, indices, data = _core.induced(matrix_at(place), nodes, 1, part=block)
     return packed(Path(stage) / f"induced-{block[0]}.npz", lengths=np.diff(indptr), indices=indices, data=data)
 

@@ -55,8 +55,9 @@ class DaskEngine:
     client
         A `distributed.Client`.
     scratch
-        Folder for checkpoints and arrays of rounds, on storage that the client and all workers see; a folder beside the
-        graph's store by default, in the system's temporary folder for a graph that is not in a store.
+        Folder on storage that the client and all workers see, in which a folder `corecut-dask` for checkpoints and arrays of
+        rounds is made; by default one beside the graph's store, or in the system's temporary folder for a graph that is not
+        in a store.
     resume
         Go on from the checkpoints of a run that was killed, with the same graph and parameters.
     retries
@@ -87,6 +88,8 @@ class DaskEngine:
     ) -> None:
         self.cluster = Cluster(client, check_count(retries, "retries", minimum=0))
         self.scratch = None if scratch is None else Path(os.path.abspath(scratch))
+        # What the graph's store is made of in every run, and so removed: checkpoints lie beside it instead.
+        self.source: Path | None = None
         self.resume = bool(resume)
         self.least_entries = check_count(least_entries, "least_entries", minimum=0)
         self.block_entries = None if block_entries is None else check_count(block_entries, "block_entries")
@@ -113,20 +116,21 @@ class DaskEngine:
         decided = purpose | {"graph": fingerprint(graph), "least_entries": self.least_entries}
         known = json.dumps(decided, sort_keys=True, default=str)
         key = hashlib.sha256(known.encode()).hexdigest()
-        folder = self.scratch or beside(graph, key)
+        # One of our own in the folder that was named: that may hold other files.
+        folder = beside(self.source or graph.store, key) if self.scratch is None else self.scratch / "corecut-dask"
         if self.resume and purpose.get("random_state") is None:
             raise EngineError("resume needs a seed: the run that was killed, and this one, must have the same random_state=")
+        if graph.store is not None:
+            self.cluster.check(graph.store)  # before anything is written, or removed
         with Scratch(folder).session(key, resume=self.resume):
             self._session = Session(folder)
             try:
+                place = graph.store or folder / "graph.store"
                 if graph.store is None:
-                    place = folder / "graph.store"
                     if not GraphStore.is_store(place):
                         GraphStore.write(graph, place)
-                    self._session.know(graph.indices, place)
-                else:
-                    self._session.know(graph.indices, graph.store)
-                self.cluster.check(Path(self._session.place(graph).folder))
+                    self.cluster.check(place)
+                self._session.know(graph.indices, place)
                 yield
                 self.cluster.forget()
             finally:

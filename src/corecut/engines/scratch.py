@@ -42,12 +42,12 @@ def writing(path: Path) -> Iterator[Path]:
         yield temporary
         temporary.replace(path)
     except OSError as error:
-        free = ""
-        if path.parent.is_dir():
-            free = f"; {show_size(shutil.disk_usage(path.parent).free)} are free there"
+        if not path.parent.is_dir():
+            raise _unseen(path.parent) from None
+        free = show_size(shutil.disk_usage(path.parent).free)
         raise ScratchError(
-            f"cannot write {path.name} into the scratch folder {path.parent} ({first_line(error)}){free}: make room, or choose "
-            "another folder with scratch="
+            f"cannot write {path.name} into the scratch folder {path.parent} ({first_line(error)}); {free} are free there: "
+            "make room, or choose another folder with scratch="
         ) from None
     finally:
         temporary.unlink(missing_ok=True)
@@ -66,10 +66,7 @@ def load(path: Path, *names: str) -> Arrays:
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             return {name: file[name] for name in (names or file.files) if name in file.files}
     except FileNotFoundError:
-        raise ScratchError(
-            f"{path} is missing: the scratch folder must lie on storage that the client and all workers see, choose it with "
-            "scratch="
-        ) from None
+        raise _unseen(path) from None
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise ScratchError(f"{path} is damaged ({first_line(error)}); run again without resume") from None
 
@@ -78,6 +75,24 @@ def save_plain(path: Path, array: AnyArray) -> None:
     """Write one array as a file that can be mapped."""
     with writing(path) as temporary, temporary.open("wb") as file:
         np.save(file, array, allow_pickle=False)
+
+
+def mapped(path: Path) -> AnyArray:
+    """Map the array of a file that the client has written."""
+    try:
+        found: AnyArray = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError:
+        raise _unseen(path) from None
+    except (OSError, ValueError, EOFError) as error:
+        raise ScratchError(f"{path} is damaged ({first_line(error)}); run again without resume") from None
+    return found
+
+
+def _unseen(path: Path) -> ScratchError:
+    return ScratchError(
+        f"{path} is missing: the scratch folder must lie on storage that the client and all workers see; choose it with "
+        "scratch="
+    )
 
 
 class Scratch:
@@ -104,7 +119,7 @@ class Scratch:
             except BlockingIOError as error:
                 raise EngineError(str(error)) from None
             except OSError as error:
-                raise ScratchError(f"cannot make the scratch folder {self.folder} ({first_line(error)})") from None
+                raise _unmade(self.folder, error) from None
             known = self._purpose(note)
             if resume and known is not None and known != purpose:
                 raise EngineError(
@@ -116,7 +131,7 @@ class Scratch:
                 try:
                     self.folder.mkdir(parents=True)
                 except OSError as error:
-                    raise ScratchError(f"cannot make the scratch folder {self.folder} ({first_line(error)})") from None
+                    raise _unmade(self.folder, error) from None
                 with writing(note) as temporary:
                     temporary.write_text(json.dumps({"purpose": purpose}), encoding="utf-8")
             yield
@@ -131,6 +146,10 @@ class Scratch:
             return None
 
 
+def _unmade(folder: Path, error: OSError) -> ScratchError:
+    return ScratchError(f"cannot make the scratch folder {folder} ({first_line(error)}): choose another one with scratch=")
+
+
 class Checkpoints:
     """The files of one stage: states, rounds since the last one, and in the end the result alone.
 
@@ -140,10 +159,13 @@ class Checkpoints:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+
+    def make(self) -> None:
+        """Make the folder; the client does, and workers must see it."""
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ScratchError(f"cannot make the scratch folder {folder} ({first_line(error)})") from None
+            raise _unmade(self.folder, error) from None
 
     @property
     def result(self) -> Path:

@@ -31,7 +31,9 @@ class Session:
     def stage(self, name: str) -> Checkpoints:
         """Return the files of the next stage; the same stages come in the same order in every run."""
         self._stages += 1
-        return Checkpoints(self.folder / f"{self._stages:03}-{name}")
+        here = Checkpoints(self.folder / f"{self._stages:03}-{name}")
+        here.make()
+        return here
 
     def know(self, indices: AnyArray, folder: Path) -> None:
         """Remember where the graph of these columns lies."""
@@ -122,8 +124,8 @@ def fingerprint(graph: Graph) -> str:
     return str([zlib.crc32(np.ascontiguousarray(part).data.cast("B")) for part in parts])
 
 
-def beside(graph: Graph, key: str) -> Path:
-    """Return a scratch folder for a graph."""
-    if graph.store is None:
+def beside(place: Path | None, key: str) -> Path:
+    """Return a scratch folder for a graph that lies in a place, or in memory."""
+    if place is None:
         return Path(tempfile.gettempdir()) / f"corecut-dask-{key[:12]}"
-    return graph.store.with_name(f".{graph.store.name}.dask")
+    return place.with_name(f".{place.name}.dask")

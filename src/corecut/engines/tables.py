@@ -7,6 +7,7 @@ buckets of rows, and every bucket is sorted and merged, all of it as tasks. Ids 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from corecut._typing import AnyArray, LabelArray
 from corecut.edges import EdgeReport, EdgeRules
 from corecut.engines.cluster import Cluster
 from corecut.engines.scratch import load, save, save_plain
-from corecut.engines.tasks import Block
+from corecut.engines.tasks import Block, edge_files
 from corecut.graph import Graph
 from corecut.labels import write_labels
 from corecut.readers.layout import EdgeOptions
@@ -34,27 +35,26 @@ _BUCKET_ENTRIES, _PART_ROWS = 1 << 24, 1 << 20
 _MANIFEST = "_manifest.json"
 
 
-def edge_files(path: Path) -> list[Path]:
-    """Return the Parquet files of a folder that is not a store; none for anything else."""
-    return sorted(path.glob("*.parquet")) if path.is_dir() and not GraphStore.is_store(path) else []
-
-
 def build_store(
-    cluster: Cluster, files: list[Path], place: Path, *, options: EdgeOptions, rules: EdgeRules, compact: bool = True
+    cluster: Cluster, folder: Path, place: Path, *, options: EdgeOptions, rules: EdgeRules, compact: bool = True
 ) -> EdgeReport:
-    """Build a store from Parquet files of edges.
+    """Build a store from the Parquet files of a folder, in the order of their names, in which repeated edges are added up.
 
     Parameters
     ----------
     cluster
         Its workers must see the files and the folder of `place`.
-    files
-        The files, in the order in which repeated edges are added up.
+    folder
+        Where the files are. Some may be empty.
     place
         The store to make.
     options, rules, compact
         As of the readers.
     """
+    # Workers need not have been started where the client was.
+    folder, place = Path(os.path.abspath(folder)), Path(os.path.abspath(place))
+    cluster.check(folder)
+    files = edge_files(folder)
     work = place.with_name(f".{place.name}.build")
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
@@ -63,9 +63,11 @@ def build_store(
         edges = Edges(tuple(map(str, files)), str(work), options, rules)
         counted = cluster.map("edges", collect_ids, (edges,), numbers)
         report = EdgeReport(edges_read=sum(one["read"] for one in counted), loops_dropped=sum(one["loops"] for one in counted))
-        weighted = {one["weighted"] for one in counted}
+        weighted = {one["weighted"] for one in counted if one["read"]}
+        if not weighted:
+            raise GraphFileError(f"{folder}: there is no edge in its files")
         if len(weighted) > 1:
-            raise GraphFileError(f"some files of {files[0].parent} have weights and others do not; give all of them a column")
+            raise GraphFileError(f"some files of {folder} have weights and others do not; give all of them a column")
         (with_weights,) = weighted
         ids = _all_ids(work, len(files), compact)
         save_plain(work / "ids.npy", ids)
@@ -122,6 +124,8 @@ class Edges:
         """Give the edges of a file as the rules want them, but for loops."""
         file = self.files[number]
         reader = ParquetReader(Path(file), self.options)
+        if reader.n_rows == 0:  # as programs that write in parts leave some
+            return
         if reader.n_names is not None:
             raise GraphFileError(f"{file}: ids are text; make a store of one file with corecut convert, or give integers")
         for source, target, weight in reader.blocks():
@@ -170,7 +174,8 @@ def spread_edges(edges: Edges, borders: AnyArray, block: Block) -> int:
             part = {"rows": rows[here], "columns": columns[here]}
             held[b].append(part if values is None else part | {"weights": values[here]})
     for b, parts in enumerate(held):
-        together = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        names = parts[0] if parts else ("rows", "columns")
+        together = {name: np.concatenate([part[name] for part in parts] or [np.empty(0, np.int64)]) for name in names}
         save(Path(edges.work) / f"edges-{i}-{borders[b]}.npz", **together)
     return len(held)
 
@@ -179,7 +184,8 @@ def build_rows(edges: Edges, n: int, weighted: bool, largest: bool, block: Block
     """Write the rows of a bucket: entries sorted, repeats merged. Returns the number of entries."""
     first, last = block
     index_type: Any = np.int32 if n < 2**31 else np.int64
-    parts = [load(Path(edges.work) / f"edges-{i}-{first}.npz") for i in range(len(edges.files))]
+    found = [load(Path(edges.work) / f"edges-{i}-{first}.npz") for i in range(len(edges.files))]
+    parts = [part for part in found if part["rows"].size]
     counts = np.zeros(last - first, np.int64)
     for part in parts:
         counts += np.bincount(part["rows"] - first, minlength=last - first)
@@ -188,8 +194,8 @@ def build_rows(edges: Edges, n: int, weighted: bool, largest: bool, block: Block
     for part in parts:
         builder.add(part["rows"].astype(index_type), part["columns"].astype(index_type), part.get("weights"), False, 1)
     lengths, columns, weights, degrees, diagonal, zeros, _ = builder.finish(largest, 1)
-    found = {"lengths": lengths, "columns": columns, "degrees": degrees, "diagonal": diagonal, "zeros": np.array(zeros)}
-    save(Path(edges.work) / f"rows-{first}.npz", **found | ({"weights": weights} if weighted else {}))
+    made = {"lengths": lengths, "columns": columns, "degrees": degrees, "diagonal": diagonal, "zeros": np.array(zeros)}
+    save(Path(edges.work) / f"rows-{first}.npz", **made | ({"weights": weights} if weighted else {}))
     return int(columns.size)
 
 

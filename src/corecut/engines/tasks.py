@@ -19,7 +19,7 @@ import corecut
 from corecut import _core
 from corecut._files import GraphFileError
 from corecut._typing import AnyArray, IntArray
-from corecut.engines.scratch import Checkpoints, EngineError, load, packed, save_plain
+from corecut.engines.scratch import Checkpoints, EngineError, load, mapped, packed, save_plain
 from corecut.store import GraphStore
 
 Block = tuple[int, int]
@@ -51,6 +51,11 @@ class Place:
             return {file.stem: np.load(file, mmap_mode="r") for file in folder.glob("*.npy")}
         except (OSError, GraphFileError) as error:
             raise EngineError(_unseen(folder, error)) from None
+
+
+def edge_files(path: Path) -> list[Path]:
+    """Return the Parquet files of a folder that is not a store; none for anything else."""
+    return sorted(path.glob("*.parquet")) if path.is_dir() and not GraphStore.is_store(path) else []
 
 
 def _unseen(folder: Path, error: object) -> str:
@@ -144,7 +149,7 @@ class _Kept:
             masses = checkpoints.folder / "masses.npy"
             return _core.GroupRounds(matrix, np.load(masses, mmap_mode="r") if masses.exists() else files["degrees"], cap, 1)
         k, *objective = job.settings
-        sizes = np.load(checkpoints.folder / "sizes.npy", mmap_mode="r")
+        sizes = mapped(checkpoints.folder / "sizes.npy")
         labels = load(checkpoints.state(job.base), "labels")["labels"]
         return _core.RefineRounds(matrix, files["degrees"], sizes, labels, int(k), _core.Objective(*objective), 1)
 
@@ -167,11 +172,15 @@ _KEPT = _Kept()
 
 
 def describe(folder: str) -> dict[str, str]:
-    """Return a worker's versions, and what it sees of the graph."""
+    """Return a worker's versions, and what it sees of the graph: the checksums of a store, or the sizes of edge files."""
     versions = {"python": ".".join(map(str, sys.version_info[:2])), "numpy": np.__version__, "corecut": corecut.__version__}
     try:
-        store = GraphStore.open(folder)
-        seen = str(sorted((name, known["crc32"]) for name, known in store.description["corecut"]["files"].items()))
+        files = edge_files(Path(folder))
+        if files:
+            seen = str([(file.name, file.stat().st_size) for file in files])
+        else:
+            store = GraphStore.open(folder)
+            seen = str(sorted((name, known["crc32"]) for name, known in store.description["corecut"]["files"].items()))
     except (OSError, GraphFileError) as error:
         return versions | {"error": str(error)}
     return versions | {"seen": seen}
@@ -211,7 +220,7 @@ def propose_moves(job: Round, block: Block) -> dict[str, Any]:
 def weights_within(place: Place, stage: str, block: Block) -> dict[str, Any]:
     """Return the weight of every row towards its own cluster."""
     matrix = matrix_at(place)
-    labels = np.load(Path(stage) / "labels.npy", mmap_mode="r")
+    labels = mapped(Path(stage) / "labels.npy")
     within = _core.weights_within(matrix, labels, *block)
     return packed(Path(stage) / f"within-{block[0]}.npz", within=within)
 
@@ -222,7 +231,7 @@ _PIECES = ("groups", "lengths", "columns", "weights")
 def contract_rows(place: Place, stage: str, count: int, borders: IntArray, block: Block) -> int:
     """Write what the rows of a block add to the quotient, by parts of the groups. Returns the number of entries."""
     matrix = matrix_at(place)
-    groups = np.load(Path(stage) / "groups.npy", mmap_mode="r")
+    groups = mapped(Path(stage) / "groups.npy")
     found: tuple[AnyArray, ...] = _core.contract_rows(matrix, groups, count, *block, borders)
     for name, array in zip((*_PIECES, "starts"), found, strict=True):
         save_plain(Path(stage) / f"piece-{block[0]}.{name}.npy", array)
@@ -235,10 +244,10 @@ def merge_groups(stage: str, count: int, borders: IntArray, begins: IntArray, bl
     part = int(np.searchsorted(borders, first))
     pieces: dict[str, list[AnyArray]] = {name: [] for name in _PIECES}
     for begin in begins.tolist():
-        starts = np.load(Path(stage) / f"piece-{begin}.starts.npy").reshape(2, -1)[:, part : part + 2].tolist()
+        starts = np.array(mapped(Path(stage) / f"piece-{begin}.starts.npy")).reshape(2, -1)[:, part : part + 2].tolist()
         for name, (low, high) in zip(_PIECES, (starts[0], starts[0], starts[1], starts[1]), strict=True):
             # Of a graph without weights there are none.
-            pieces[name].append(np.load(Path(stage) / f"piece-{begin}.{name}.npy", mmap_mode="r")[low:high])
+            pieces[name].append(mapped(Path(stage) / f"piece-{begin}.{name}.npy")[low:high])
     of, lengths, columns, weights = (np.concatenate(part) for part in pieces.values())
     lengths, columns, weights = _core.merge_pieces(of, lengths, columns, weights, first, last, count)
     for name, array in (("lengths", lengths), ("columns", columns), ("weights", weights)):
@@ -256,7 +265,7 @@ def first_pairs(place: Place, stage: str, block: Block) -> dict[str, Any]:
 def joining_pairs(place: Place, stage: str, block: Block) -> dict[str, Any]:
     """Return pairs of components, as far as they are known, that entries of the rows join."""
     matrix = matrix_at(place)
-    leaders = np.load(Path(stage) / "leaders.npy", mmap_mode="r")
+    leaders = mapped(Path(stage) / "leaders.npy")
     one, other = _core.joining_pairs(matrix, leaders, *block)
     return packed(Path(stage) / f"joining-{block[0]}.npz", one=one, other=other)
 
@@ -264,6 +273,6 @@ def joining_pairs(place: Place, stage: str, block: Block) -> dict[str, Any]:
 def margins(place: Place, stage: str, k: int, block: Block) -> dict[str, Any]:
     """Return the weight of every row towards its own cluster and towards the strongest other one."""
     matrix = matrix_at(place)
-    labels = np.load(Path(stage) / "labels.npy", mmap_mode="r")
+    labels = mapped(Path(stage) / "labels.npy")
     own, other = _core.margins_of_rows(matrix, labels, k, *block)
     return packed(Path(stage) / f"margins-{block[0]}.npz", own=own, other=other)
