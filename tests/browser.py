@@ -29,6 +29,8 @@ class Browser:
         self._read, from_browser = os.pipe()
         options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage"]
         options += ["--remote-debugging-pipe", "--no-first-run", "--disable-extensions", f"--user-data-dir={self._folder.name}"]
+        # Without updates and lists of its own: what is asked for is then what a page asks for.
+        options += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
 
         # The browser reads from 3 and writes to 4, which may be in use here: from copies with higher numbers.
         ends = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in (to_browser, from_browser)]

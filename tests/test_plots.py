@@ -284,6 +284,22 @@ def test_without_matplotlib_the_cure_is_told(run: Any, monkeypatch: pytest.Monke
     assert 'pip install "corecut[plots]"' in done.stderr
 
 
+def test_names_of_many_clusters_do_not_lie_on_each_other() -> None:
+    matrix, truth = corecut.make_degree_corrected_sbm(8_000, 400, mean_degree=12, mixing=0.3, random_state=7)
+    drawing = plots.quotient(matrix, truth)
+    drawing.figure.draw_without_rendering()
+    boxes = [name.get_window_extent() for name in drawing.artists["names"]]
+    assert len(boxes) > 5
+    assert not [(i, j) for i, a in enumerate(boxes) for j, b in enumerate(boxes[:i]) if a.overlaps(b)]
+
+
+def test_numbers_of_clusters_are_written_out() -> None:
+    drawing = plots.k_path({"n_clusters": [1, 10, 100, 1000], "cut": [0.0, 0.1, 0.2, 0.4]})
+    drawing.figure.draw_without_rendering()
+    words = {tick.get_text() for tick in drawing.ax[-1].get_xticklabels()}
+    assert {"1", "10", "100", "1,000"} <= words
+
+
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         for kind, k in CASES:

@@ -93,6 +93,38 @@ def test_other_estimators_are_reported_on_too(planted: Any) -> None:
     assert "No seed was set" in corecut.report(unseeded, planted[0]).html
 
 
+@pytest.mark.parametrize("matrix", [sp.csr_array((9, 9)), sp.csr_array(sp.eye_array(9))], ids=["nothing", "loops"])
+def test_a_graph_without_edges_is_told_of_as_such(matrix: Any) -> None:
+    page = corecut.report(np.arange(9) % 3, matrix).html
+    assert "No edge joins two nodes" in page
+    assert "lead out of" not in page[page.index("<main>") : page.index('<dl class="figures">')]
+
+
+def test_a_cluster_of_isolated_nodes_is_told_of_as_such() -> None:
+    cliques = sp.block_diag([np.ones((20, 20)) - np.eye(20)] * 2)
+    matrix = sp.csr_array(sp.block_diag([cliques, sp.csr_array((5, 5))]))
+    page = corecut.report(np.repeat([0, 1, 2], [20, 20, 5]), matrix).html
+    assert "No node of this cluster has an edge:" in page
+    assert "lead out of it:" not in page
+
+
+def test_long_names_keep_both_ends() -> None:
+    graph, truth = corecut.make_sbm(20, 2, 0.5, 0.05, random_state=0)
+    names = np.array([f"a very long name of a cluster that does not end before it has to {j}" for j in truth], dtype=object)
+    page = corecut.report(names, graph).html
+    assert "has to 0" in page
+    assert "has to 1" in page
+    assert str(names[0]) not in page
+
+
+def test_a_run_on_points_is_repeated_on_points() -> None:
+    points = np.random.default_rng(0).normal(size=(60, 3))
+    model = CoresetSpectralClustering(3, random_state=0).fit(points)
+    page = corecut.report(model, model.affinity_matrix_).html
+    assert ".fit(points)" in page
+    assert "points were given: each was joined to those nearest to it" in page
+
+
 def test_warnings_are_repeated_with_their_cures() -> None:
     pieces = sp.csr_array(sp.block_diag([np.ones((20, 20)) - np.eye(20)] * 3))
     model = CoresetSpectralClustering(3, random_state=0)

@@ -225,6 +225,40 @@ def test_fits_the_window(browser: browsers.Browser, page: Path, look: dict[str, 
     assert browser.messages == []
 
 
+@pytest.mark.parametrize("look", [{}, {"width": 390, "height": 800}], ids=["wide", "narrow"])
+@pytest.mark.parametrize("drawing", ["quotient", "embedding"])
+def test_nothing_covers_a_drawing(browser: browsers.Browser, small: Path, look: dict[str, Any], drawing: str) -> None:
+    opened(browser, small, **look)
+    place(browser, drawing)
+    script = f"""(() => {{
+        const box = document.getElementById("{drawing}").getBoundingClientRect();
+        const steps = [...Array(40).keys()].map(step => (step + 0.5) / 40);
+        const at = (x, y) => document.elementFromPoint(box.x + x * box.width, box.y + y * box.height).id;
+        return [...new Set(steps.flatMap(x => steps.map(y => at(x, y))))];
+    }})()"""
+    assert browser.run(script) == [drawing]
+
+
+def test_a_table_of_few_clusters_is_shown_whole(browser: browsers.Browser, small: Path) -> None:
+    opened(browser, small)
+    assert browser.run("(box => box.scrollHeight - box.clientHeight)(document.getElementById('clusters').parentElement)") == 0
+
+
+def test_reasons_of_settings_are_read_in_a_narrow_window(browser: browsers.Browser, tmp_path: Path) -> None:
+    matrix, _ = corecut.make_sbm(60, 4, 0.3, 0.01, random_state=0)
+    corecut.report(corecut.CoresetSpectralClustering(4, random_state=0).fit(matrix), matrix, tmp_path / "narrow.html")
+    opened(browser, tmp_path / "narrow.html", width=390, height=800)
+    assert browser.run("(box => box.scrollWidth - box.clientWidth)(document.querySelector('.settings').parentElement)") == 0
+
+
+def test_small_ties_are_told_apart_from_none(browser: browsers.Browser, tmp_path: Path) -> None:
+    matrix = sp.lil_array(sp.block_diag([np.ones((30, 30)) - np.eye(30)] * 2))
+    matrix[0, 30] = matrix[30, 0] = 1.0
+    corecut.report(np.repeat([0, 1], 30), sp.csr_array(matrix), tmp_path / "tie.html")
+    opened(browser, tmp_path / "tie.html")
+    assert sorted(column(browser, 5)) == ["0 (tie 0.001)", "1 (tie 0.001)"]
+
+
 @pytest.mark.parametrize("look", [{}, {"dark": True}, {"width": 390, "height": 800}], ids=["light", "dark", "narrow"])
 def test_is_accessible(browser: browsers.Browser, small: Path, look: dict[str, Any]) -> None:
     axe = pytest.importorskip("axe_core_python", reason="axe-core-python is not installed")

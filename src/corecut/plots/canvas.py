@@ -126,7 +126,7 @@ def cluster_legend(ax: Axes, facts: PartitionFacts, palette: Palette) -> Artist:
     if palette.grouped:
         counts = [int((palette.colours == group).sum()) for group in range(len(COLOURS))]
         handles = [entry(COLOURS[g], "o", f"{count:,} clusters") for g, count in enumerate(counts) if count]
-        heading = "neighbours"
+        heading = "groups of\nneighbours"
     else:
         handles = [
             entry(palette.colour(j), MARKERS[int(palette.shapes[j])], shortened(facts.name(j))) for j in range(facts.n_clusters)

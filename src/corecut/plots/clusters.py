@@ -132,9 +132,13 @@ def quotient(graph: Any, labels: Any = None, *, ax: Axes | None = None, n_jobs: 
     axes.add_collection(discs)
     named = np.argsort(-facts.volumes, kind="stable")[: _MOST_NAMES if facts.n_clusters <= _MOST_NAMES else 20]
     halo: list[Any] = [withStroke(linewidth=1.8, foreground="white")]
-    names = []
+    names: list[Any] = []
+    taken: list[tuple[float, float]] = []
     for j in named.tolist():
         x, y = places[j].tolist()
+        if facts.n_clusters > _MOST_NAMES and any(abs(x - a) < 0.06 and abs(y - b) < 0.025 for a, b in taken):
+            continue  # a name on another could not be read
+        taken.append((x, y))
         word = axes.text(x, y, shortened(facts.name(j), 12), ha="center", va="center", fontsize="x-small", zorder=3)
         word.set_path_effects(halo)
         names.append(word)

@@ -163,4 +163,5 @@ def _in_python(model: Any) -> str:
         if name == "n_clusters" or not (type(value) is type(defaults[name]) and value == defaults[name])
     ]
     name = type(model).__name__
-    return f"from corecut import {name}\nmodel = {name}({', '.join(own)}).fit(graph)"
+    given = "graph" if getattr(model, "affinity_", "precomputed") == "precomputed" else "points"
+    return f"from corecut import {name}\nmodel = {name}({', '.join(own)}).fit({given})"

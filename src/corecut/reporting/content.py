@@ -26,6 +26,8 @@ MOST_ROWS, MOST_DISCS, MOST_POINTS, MOST_LETTERS = 10_000, 2_000, 3_000, 48
 # Nodes that are named for each cluster, and up to how many clusters; beyond it one.
 _NODES, _FEW = 3, 2_500
 _AXES = 4
+# Letters that a long name keeps of its end.
+_LAST = 16
 _PIXELS = 360
 
 
@@ -59,7 +61,7 @@ def table(facts: PartitionFacts, palette: Palette, clusters: IntArray) -> dict[s
         "conductance": _rounded(facts.conductances[clusters], 4),
         "confidence": _rounded(medians[clusters], 3),
         "nearest": np.where(nearest >= 0, row_of[nearest], -1).tolist(),
-        "tie": _rounded(facts.strongest_tie[clusters], 3),
+        "tie": _rounded(facts.strongest_tie[clusters], 5),
         "status": statuses(facts)[clusters].tolist(),
         "central": names(central),
         "doubtful": names(doubtful),
@@ -125,8 +127,8 @@ def page_data(facts: PartitionFacts, palette: Palette, model: Any) -> dict[str, 
 
 
 def shortened(name: str) -> str:
-    """Return a name of a node or cluster as the page shows it."""
-    return name if len(name) <= MOST_LETTERS else name[: MOST_LETTERS - 1] + "…"
+    """Return a name of a node or cluster as the page shows it: of a long one both ends, for many differ in the last letters."""
+    return name if len(name) <= MOST_LETTERS else f"{name[: MOST_LETTERS - _LAST - 1]}…{name[-_LAST:]}"
 
 
 def _rounded(values: FloatArray, digits: int) -> list[float]:

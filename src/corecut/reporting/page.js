@@ -22,6 +22,8 @@
   const name = (text) => make("bdi", text);
   const listed = (cell, names) => names.forEach((text, i) => { if (i) cell.append(", "); cell.append(name(text)); });
   const colour = (variable) => getComputedStyle(document.documentElement).getPropertyValue(variable).trim();
+  // Ties among thousands of clusters are small: one digit that says something, and no power of ten.
+  const shortly = (value) => (value >= 0.1 || value <= 0 ? value.toFixed(2) : String(Number(value.toPrecision(1))));
   const nearest = (row) => (clusters.nearest[row] < 0 ? "" : clusters.name[clusters.nearest[row]]);
 
   // --- the table -----------------------------------------------------------------------------------------------------------
@@ -40,7 +42,7 @@
     { key: "conductance", title: "Conductance", number: (row) => clusters.conductance[row].toFixed(3) },
     { key: "confidence", title: "Confidence", number: (row) => clusters.confidence[row].toFixed(2) },
     { key: "nearest", title: "Nearest cluster", order: (a, b) => natural.compare(nearest(a), nearest(b)), cell: (cell, row) => {
-      if (clusters.nearest[row] >= 0) cell.append(name(nearest(row)), ` (tie ${clusters.tie[row].toFixed(2)})`);
+      if (clusters.nearest[row] >= 0) cell.append(name(nearest(row)), ` (tie ${shortly(clusters.tie[row])})`);
     } },
     { key: "status", title: "Verdict", words: true, cell: (cell, row) => cell.append(data.statuses[clusters.status[row]]) },
     { key: "central", title: "Most central nodes", names: true, cell: (cell, row) => listed(cell, clusters.central[row]),

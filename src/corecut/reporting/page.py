@@ -182,8 +182,9 @@ def _path(path: Any) -> str:
     drawings = "".join(
         _curve(name, numbers, np.asarray(found[name], dtype=np.float64), chosen) for name in CURVES if name in found
     )
-    said = f" The dashed line is the number that was chosen, {chosen:,}." if chosen is not None else ""
     sentence = str(getattr(path, "sentence", ""))
+    number = "" if sentence else f", {chosen:,}"  # which the sentence begins with
+    said = f" The dashed line is the number that was chosen{number}." if chosen is not None else ""
     said += f" {html.escape(sentence[0].upper() + sentence[1:])}." if sentence else ""
     return (
         '<section aria-labelledby="h-path"><h2 id="h-path">Which number of clusters?</h2><p>What speaks for each number '
@@ -209,6 +210,8 @@ def _curve(name: str, numbers: Any, values: Any, chosen: int | None) -> str:
     if chosen is not None:
         at = float(np.interp(chosen, numbers, x))
         line = f'<line class="chosen" x1="{at:.1f}" x2="{at:.1f}" y1="{top}" y2="{height - bottom}"/>'
+        if left + 40 < at < width - 50:  # the ends of the axis have their own numbers
+            line += f'<text x="{at:.1f}" y="{height - 8}" text-anchor="middle">{chosen:,}</text>'
     short, words = CURVES[name]
     low, high = f"{round(lowest, 3):g}", f"{round(highest, 3):g}"
     return (

@@ -76,10 +76,14 @@ def statuses(facts: PartitionFacts) -> IntArray:
 def verdict(facts: PartitionFacts) -> Verdict:
     """Return the verdict on a partition."""
     k = facts.n_clusters
+    loops = 0.0 if facts.graph.diagonal is None else float(facts.graph.diagonal.sum())
+    if facts.graph.volume <= loops:
+        return Verdict("unclear", "No edges", (Sentence("No edge joins two nodes: nothing tells which ones belong together."),))
     if k == 1:
         return Verdict("clear", "One cluster", (Sentence("There is one cluster: nothing is told apart."),))
     apart, pairs = int(facts.separated.sum()), facts.near_pairs
-    falling, loose = np.flatnonzero(facts.falling), np.flatnonzero(facts.loose)
+    empty = facts.volumes <= 0
+    falling, loose = np.flatnonzero(facts.falling), np.flatnonzero(facts.loose & ~empty)
     share = apart / k
     grade = "clear" if share >= _CLEAR else "partly" if share >= _PARTLY else "unclear"
     headline = {"clear": "Clear clusters", "partly": "Partly clear clusters", "unclear": "No clear clusters"}[grade]
@@ -99,6 +103,9 @@ def verdict(facts: PartitionFacts) -> Verdict:
                 "More than half of the edges of these {:,} clusters lead out of them:",
             )
         )
+    if empty.any():
+        alone = [(int(j),) for j in np.flatnonzero(empty)]
+        said.append(_about(alone, "No node of this cluster has an edge:", "No node of these {:,} clusters has an edge:"))
     said += _of_sizes(facts)
     if facts.doubtful_share > 0:
         said.append(
@@ -209,11 +216,16 @@ def _shown(value: Any) -> str:
     return str(value)
 
 
-def _reason(name: str, asked: Any, chosen: Any, model: Any, facts: PartitionFacts) -> str:  # noqa: PLR0911
+def _reason(name: str, asked: Any, chosen: Any, model: Any, facts: PartitionFacts) -> str:  # noqa: PLR0911, PLR0912
     """Say why "auto" came to what it did; an empty string where there is nothing to say."""
     graph = facts.graph
     per_node = graph.n_entries / max(graph.n_nodes, 1)
     aggregated = bool(getattr(model, "aggregate_", False))
+    if name == "affinity":
+        return "a graph was given" if chosen == "precomputed" else "points were given: each was joined to those nearest to it"
+    if name == "neighbors":
+        exact = "few enough points, or columns, to find the nearest ones exactly"
+        return exact if chosen == "exact" else "so many points are searched quicker so; the share that was found was checked"
     if name == "aggregate":
         if chosen:
             return (
