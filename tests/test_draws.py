@@ -25,7 +25,7 @@ NOTHING = np.empty((0, 0))
 
 def run_on(graph: Any, k: int, *, seed: int = 0, **settings: Any) -> tuple[Run, WeightedGraph]:
     checked = Graph.from_matrix(graph)
-    choices = resolve(Settings(k, **settings), checked).on(checked, checked)
+    choices = resolve(Settings(k, **settings), checked).on(checked)
     return Run(choices, as_generator(seed), Stages(), settings.get("n_jobs")), WeightedGraph.of(checked)
 
 

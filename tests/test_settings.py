@@ -253,17 +253,17 @@ def test_bounds_that_only_refinement_keeps_are_refused_without_it() -> None:
 
 def test_several_draws_where_they_cost_little() -> None:
     few, many = graph_of(1000, 10.0), graph_of(200_000, 10.0)
-    assert chosen(few).on(few, few).n_init > 1
-    assert chosen(many).on(many, many).n_init == 1
-    assert chosen(many).on(few, many).n_init > 1  # its quotient is small
-    assert chosen(few, refine=False).on(few, few).n_init == 1
-    assert chosen(many, n_init=7).on(many, many).n_init == 7
+    assert chosen(few).on(few).n_init > 1
+    assert chosen(many).on(many).n_init == 1
+    assert chosen(many).on(few).n_init > 1  # its quotient is small
+    assert chosen(few, refine=False).on(few).n_init == 1
+    assert chosen(many, n_init=7).on(many).n_init == 7
 
 
 def test_fewer_draws_where_rows_have_many_clusters() -> None:
     # k-means takes rows times clusters, whatever the number of entries.
     pairs = graph_of(200_000, 1.0)
-    assert chosen(pairs, k=1000).on(pairs, pairs).n_init == 1
+    assert chosen(pairs, k=1000).on(pairs).n_init == 1
 
 
 @pytest.mark.parametrize(("value", "error"), [(0, ValueError), (-1, ValueError), (2.5, TypeError), ("many", TypeError)])
@@ -274,15 +274,15 @@ def test_number_of_draws_is_checked_before_any_work(value: Any, error: type[Exce
 
 def test_a_quotient_has_a_coreset_size_of_its_own() -> None:
     graph, quotient = graph_of(1_000_000, 20.0), graph_of(3500, 40.0)
-    assert chosen(graph).on(quotient, graph).coreset_size == 3500
+    assert chosen(graph).on(quotient).coreset_size == 3500
     large = graph_of(SMALL_QUOTIENT + 1, 200.0)
-    assert chosen(graph).on(large, graph).coreset_size == coreset_size_for(large, 10, "auto") < large.n_nodes
-    assert chosen(graph, aggregate=True, coreset_size=500).on(quotient, graph).coreset_size == 500  # as it was asked for
+    assert chosen(graph).on(large).coreset_size == coreset_size_for(large, 10, "auto") < large.n_nodes
+    assert chosen(graph, aggregate=True, coreset_size=500).on(quotient).coreset_size == 500  # as it was asked for
     dense = graph_of(200_000, 400.0)
     choices = chosen(dense)
-    assert choices.on(dense, dense).coreset_size == choices.coreset_size
+    assert choices.on(dense).coreset_size == choices.coreset_size
     assert choices.samples(dense)
-    assert not chosen(graph).on(quotient, graph).samples(quotient)
+    assert not chosen(graph).on(quotient).samples(quotient)
 
 
 # --- everything else -----------------------------------------------------------------------------------------------------

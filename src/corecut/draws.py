@@ -47,8 +47,9 @@ from corecut.weighted import WeightedGraph, sums_by
 
 T = TypeVar("T")
 
-# β where the plain cut gives crumbs and giants: the first that does not. A noisy graph has this one.
-BALANCES, _NOISY = (0.005, 0.05, 0.1), 0.05
+# β where the plain cut gives crumbs and giants: the first that does not, of those that are felt, not less than this share of
+# the mean conductance. A noisy graph has this one.
+BALANCES, _FELT, _NOISY = (0.0005, 0.0015, 0.005, 0.05, 0.1), 0.1, 0.05
 # What the clusters of the plain cut must be like: see _acceptable.
 _LEAST_MEDIAN, _GIANT_SHARE, _GIANT_FACTOR, _DIVISIBLE = 0.3, 0.2, 2.5, 1.5
 # Up to this mean conductance a graph counts as clean; above it no cluster may be so far from the mean, unless the fee would
@@ -60,8 +61,8 @@ _HALVING = (2.0, 0.5, 1.0, 4.0)
 _COMBINED_DRAWS, _COMBINATIONS, _TIGHT_COMBINATIONS, _PARENTS = 2, 2, 3, 5
 # The draw that begins with groups, where the others begin with nodes.
 _GROUPED = 2
-# Further eigenvectors whose order is tried where there are two clusters.
-_SWEPT = 6
+# Further eigenvectors whose order is tried where there are two clusters, and the best borders that are tried first.
+_SWEPT, _BEST_BORDERS = 6, 3
 # Rounds of repair, and of a first look.
 _ROUNDS, _QUICK_ROUNDS = 10, 2
 # Two draws whose objectives differ by less than this share have found the same optimum.
@@ -117,64 +118,84 @@ def draw_partitions(run: Run, level: WeightedGraph, *, n_isolated: int = 0) -> t
     enough for a fee, which hardly moves its optimum and steadies the way to it, unless that would spoil a clean cut.
     """
     choices, k = run.choices, run.k
-    embeddings = [embed(run, level, regularization=tau) for tau in _regularizations(choices)]
-    starts: dict[int, LabelArray] = {}  # the same for every β
-    extra = embeddings[0][0].shape[1] - k if k == 2 and choices.asked.n_components is None else 0
-    seed, trials = int(run.generator.integers(2**63)), 0
-
-    def start(own: Run, at: int, f: Objective) -> LabelArray:
-        rows, weights = embeddings[at % len(embeddings)]
-        if at == _GROUPED and not choices.aggregate and k > 2:
-            found = _by_groups(own.seeded(seed, at), level, f)
-            if found is not None:
-                return found
-        if extra and 0 < at <= extra:
-            rows, weights = embeddings[-1]  # the plain ones
-            found = sweep(level, rows[:, at] / np.sqrt(weights), f)
-        else:
-            found = round_rows(own.seeded(seed, at), rows[:, : rows.shape[1] - extra], weights)
-        return fill_empty(found, k, level.graph.degrees)[0]
-
-    def draw(own: Run, at: int, f: Objective, *, rounds: int = _ROUNDS) -> Draw:
-        seeded = own.seeded(seed, at, trials)
-        if choices.halves(at):
-            share = _HALVING[at % len(_HALVING)]
-            bounds = f if f.bounded else f.bounded_by(0.5, 1.5, float(level.sizes.sum()) / k)
-            found = bisect_graph(level, bounds, k, regularization=share, generator=seeded.generator, n_jobs=own.n_jobs)
-        else:
-            if at not in starts:
-                starts[at] = start(own, at, f)
-            found = starts[at]
-        return finish(seeded, level, found, f, embedding=embeddings[at % len(embeddings)][0], max_rounds=rounds)
+    starts = _Starts(run, level)
 
     def objective_for(beta: float) -> Objective:
         return choices.objective(level.graph.degrees, balance=beta, n_isolated=n_isolated)
 
-    candidates = [0.0, *BALANCES] if choices.adaptive else [choices.balance]
-    while True:
-        balance, trials = candidates.pop(0), trials + 1
+    if not choices.adaptive:
+        objective = objective_for(choices.on_groups(choices.balance))
+        draws = [starts.draw(run, 0, objective)]
+        return _best_of_several(run, level, objective, draws, starts), draws, choices.balance
+    candidates, noisy = [0.0, *BALANCES], False
+    for trial in range(1, len(candidates) + 1):
+        balance = candidates.pop(0)
         objective = objective_for(balance)
         # Of a large graph a quick look decides whether this β will do.
         quick = bool(candidates) and choices.n_init == 1
-        draws = [draw(run, 0, objective, rounds=_QUICK_ROUNDS if quick else _ROUNDS)]
-        noisy = balance == 0 and draws[0].objective > _CLEAN * k
+        draws = [starts.draw(run, 0, objective, trial, rounds=_QUICK_ROUNDS if quick else _ROUNDS)]
+        if balance == 0:
+            noisy = draws[0].objective > _CLEAN * k
+            # A fee far below the mean conductance moves nothing.
+            least = _NOISY if noisy else _FELT * draws[0].objective / k
+            candidates = [beta for beta in candidates if beta >= least]
         if candidates and not _acceptable(run, level, draws[0].labels):
-            candidates = [beta for beta in candidates if beta >= _NOISY or not noisy]
             continue
-        if candidates and noisy and _uneven(run, level, draws[0]):
-            with_fee = draw(run, 0, objective_for(_NOISY))
+        if balance == 0 and noisy and _uneven(run, level, draws[0]):
+            with_fee = starts.draw(run, 0, objective_for(_NOISY), trial)
             cut = refine_weighted(level, with_fee.labels, objective, k, max_passes=0, n_jobs=run.n_jobs).objective
             noisy = draws[0].objective > _SPOILT * cut
             if noisy:
-                balance, objective, draws = _NOISY, objective_for(_NOISY), [with_fee]
-                candidates, quick = [beta for beta in candidates if beta > _NOISY], False
+                balance, objective, draws, quick = _NOISY, objective_for(_NOISY), [with_fee], False
+                candidates = [beta for beta in candidates if beta > _NOISY]
         if quick:
             draws = [finish(run, level, draws[0].labels, objective, embedding=draws[0].embedding)]
-        best = _best_of_several(run, level, objective, draws, partial(_under, draw, objective))
+        best = _best_of_several(run, level, objective, draws, starts, trial=trial)
         crumbs = noisy and balance == 0 and _uneven(run, level, best)
         if not candidates or (_acceptable(run, level, best.labels) and not crumbs):
-            return best, draws, balance
-        candidates = [beta for beta in candidates if beta >= _NOISY or not noisy]
+            break
+    return best, draws, balance
+
+
+class _Starts:
+    """What draws begin with: rows of eigenvectors, borders along them, halves, groups. The same for every β."""
+
+    def __init__(self, run: Run, level: WeightedGraph) -> None:
+        choices = run.choices
+        self._level, self._choices = level, choices
+        self._embeddings = [embed(run, level, regularization=tau) for tau in _regularizations(choices)]
+        self._found: dict[int, LabelArray] = {}
+        width = self._embeddings[0][0].shape[1]
+        self._extra = width - run.k if run.k == 2 and choices.asked.n_components is None else 0
+        plain = choices.objective(level.graph.degrees)
+        self._borders = best_borders(level, *self._embeddings[-1], plain) if self._extra else []
+        self._seed = int(run.generator.integers(2**63))
+
+    def draw(self, run: Run, at: int, objective: Objective, trial: int = 1, *, rounds: int = _ROUNDS) -> Draw:
+        """Return the draw of a number under an objective; trials of the same number begin with the same, and differ after."""
+        seeded, level, k = run.seeded(self._seed, at, trial), self._level, run.k
+        if self._choices.halves(at):
+            share = _HALVING[at % len(_HALVING)]
+            bounds = objective if objective.bounded else objective.bounded_by(0.5, 1.5, float(level.sizes.sum()) / k)
+            found = bisect_graph(level, bounds, k, regularization=share, generator=seeded.generator, n_jobs=run.n_jobs)
+        else:
+            if at not in self._found:
+                self._found[at] = fill_empty(self._start(run, at, objective), k, level.graph.degrees)[0]
+            found = self._found[at]
+        rows = self._embeddings[at % len(self._embeddings)][0]
+        return finish(seeded, level, found, objective, embedding=rows, max_rounds=rounds)
+
+    def _start(self, run: Run, at: int, objective: Objective) -> LabelArray:
+        seeded = run.seeded(self._seed, at)
+        if at == _GROUPED and not self._choices.aggregate and run.k > 2:
+            found = _by_groups(seeded, self._level, objective)
+            if found is not None:
+                return found
+        turn = sum(not self._choices.halves(other) for other in range(1, at))  # of the draws that begin with a border
+        if at > 0 and turn < len(self._borders):
+            return self._borders[turn]
+        rows, weights = self._embeddings[at % len(self._embeddings)]
+        return round_rows(seeded, rows[:, : rows.shape[1] - self._extra], weights)
 
 
 def _by_groups(run: Run, level: WeightedGraph, objective: Objective) -> LabelArray | None:
@@ -201,7 +222,7 @@ def _by_groups(run: Run, level: WeightedGraph, objective: Objective) -> LabelArr
 
 
 def _best_of_several(
-    run: Run, level: WeightedGraph, objective: Objective, draws: list[Draw], draw: Callable[[Run, int], Draw]
+    run: Run, level: WeightedGraph, objective: Objective, draws: list[Draw], starts: _Starts, *, trial: int = 1
 ) -> Draw:
     """Make further draws, which join the list, and combine them; return the best partition."""
     asked, wanted = run.choices.asked, run.choices.n_init
@@ -209,7 +230,8 @@ def _best_of_several(
     while len(draws) < wanted and not (len(draws) >= least and _settled(draws)):
         # As many at once as are needed in any case, or as there are threads for. Which ones count does not depend on it.
         count = min(max(least - len(draws), thread_count(run.n_jobs)), wanted - len(draws))
-        made = run.side_by_side([partial(_numbered, draw, len(draws) + i) for i in range(count)])
+        numbers = range(len(draws), len(draws) + count)
+        made = run.side_by_side([partial(starts.draw, at=at, objective=objective, trial=trial) for at in numbers])
         for one in made:
             if not (len(draws) >= least and _settled(draws)):
                 draws.append(one)
@@ -227,14 +249,6 @@ def _best_of_several(
             break
         best = found
     return best
-
-
-def _under(draw: Callable[[Run, int, Objective], Draw], objective: Objective, own: Run, at: int) -> Draw:
-    return draw(own, at, objective)
-
-
-def _numbered(draw: Callable[[Run, int], Draw], at: int, own: Run) -> Draw:
-    return draw(own, at)
 
 
 def _acceptable(run: Run, level: WeightedGraph, labels: LabelArray) -> bool:
@@ -304,7 +318,7 @@ def combine(run: Run, level: WeightedGraph, draws: list[Draw], objective: Object
         found = finish(seeded, small, start, objective, embedding=rows).labels
         return finish(seeded, level, found[groups], objective, embedding=best.embedding)
 
-    return run.side_by_side([partial(_numbered, draw, at) for at in range(_COMBINED_DRAWS + run.choices.tight)])
+    return run.side_by_side([partial(draw, at=at) for at in range(_COMBINED_DRAWS + run.choices.tight)])
 
 
 def finish(
@@ -364,7 +378,6 @@ def embed(
         problem = spectral_problem(level, regularization)
         by_spectrum = not sampled and asked.n_components is None and asked.assign_labels == "kmeans"
         if by_spectrum and solver_for(choices) != "power":
-            # The cut between two clusters may be along a later vector, where each of them is long and thin.
             more = _SWEPT if k == 2 and choices.n_init > 1 else 0
             found = leading_eigenvectors(
                 problem,
@@ -386,8 +399,23 @@ def embed(
     return rows, problem.degrees
 
 
-def sweep(level: WeightedGraph, position: FloatArray, objective: Objective) -> LabelArray:
-    """Return the two clusters of the best border along an order of the nodes."""
+def best_borders(level: WeightedGraph, rows: FloatArray, weights: FloatArray, objective: Objective) -> list[LabelArray]:
+    """Return the best divisions in two along eigenvectors, and along mixtures of two of them where these have a lower F.
+
+    The cut between two clusters may be along a later vector, where each of them is long and thin; and vectors of nearly the
+    same eigenvalue, as those of a square, come in any mixture.
+    """
+    vectors = rows[:, 1:] / np.sqrt(weights)[:, None]
+    mixed = [vectors[:, i] + sign * vectors[:, i + 1] for i in range(vectors.shape[1] - 1) for sign in (1, -1)]
+    found = [sweep(level, position, objective) for position in [*vectors.T, *mixed]]
+    # The best few, and the vectors themselves: draws that differ are worth more than draws that begin well.
+    order = sorted(range(len(found)), key=lambda at: found[at][1])[:_BEST_BORDERS]
+    order += [at for at in range(vectors.shape[1]) if at not in order]
+    return [found[at][0] for at in order]
+
+
+def sweep(level: WeightedGraph, position: FloatArray, objective: Objective) -> tuple[LabelArray, float]:
+    """Return the two clusters of the best border along an order of the nodes, inside the bounds if any is, and their F."""
     graph, n = level.graph, level.n_nodes
     rank = np.empty(n, np.int64)
     order = np.argsort(position, kind="stable")
@@ -397,10 +425,13 @@ def sweep(level: WeightedGraph, position: FloatArray, objective: Objective) -> L
     # An edge is cut by the borders between its two ends.
     opened, closed = sums_by(ends.min(axis=0), a.data, n), sums_by(ends.max(axis=0), a.data, n)
     cut = np.cumsum(opened - closed)[:-1] / 2
-    before = np.cumsum(graph.degrees[order])[:-1]
+    before, nodes = np.cumsum(graph.degrees[order])[:-1], np.cumsum(level.sizes[order])[:-1]
     after = graph.volume - before
     terms = objective.terms(before - cut, before) + objective.terms(after - cut, after)
-    return np.asarray(rank > int(np.argmin(terms)), dtype=np.int32)
+    smaller = np.minimum(nodes, level.sizes.sum() - nodes)
+    allowed = (smaller >= objective.min_size) & (level.sizes.sum() - smaller <= objective.max_size)
+    best = int(np.argmin(np.where(allowed, terms, np.inf) if allowed.any() else terms))
+    return np.asarray(rank > best, dtype=np.int32), float(terms[best])
 
 
 def round_rows(run: Run, embedding: FloatArray, weights: FloatArray) -> LabelArray:

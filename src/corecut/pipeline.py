@@ -28,6 +28,7 @@ from corecut.aggregation import Quotient, gather_levels
 from corecut.confidence import agreement
 from corecut.coreset import Coreset, importance_sample, stratified_sample
 from corecut.coreset_graphs import graph_of_coreset
+from corecut.descent import descend
 from corecut.draws import Run, draw_partitions, embed, finish, round_rows, solver_for
 from corecut.durations import expected_seconds
 from corecut.engines import Engine, LocalEngine
@@ -36,20 +37,18 @@ from corecut.kernel import KernelView
 from corecut.labelling import label_by
 from corecut.objective import Objective
 from corecut.placement import TINY, fill_empty, main_part, place_isolated, place_rest, split_by_components
-from corecut.polishing import polish
-from corecut.refinement import CLIMB, bring_into_bounds, climb_weighted, refine_weighted
-from corecut.repair import found_clusters
+from corecut.refinement import bring_into_bounds, refine_weighted
 from corecut.sampling import draw_seeds
 from corecut.settings import MODERATE, Choices, Settings, resolve
 from corecut.shelf import Shelf
 from corecut.weighted import WeightedGraph, sums_by
 
-# Refinement ends when a sweep lowers the objective by less than this share.
-_TOLERANCE = 1e-4
 # A graph does not come apart where the best clusters have this mean conductance, and draws agree with them on no more than this
 # share of the volume (at most 0.65 on random graphs, 0.8 and more on noisy communities). It is not cut where its components
 # alone make clusters that are not tiny; nor, with this share of the conductance of clusters drawn by lot, where they are.
 _COHERENT, _DOUBTFUL, _LOT = 0.25, 0.7, 0.97
+# The least share of what it is due that a half may have.
+_LEAST_HALF = 0.6
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +126,7 @@ def _cluster(graph: Graph, run: Run, *, engine: Engine, shelf: Shelf) -> Cluster
         if shelf.spilled:
             stage.say(f"corecut: {show_size(shelf.spilled)} of quotient graphs are on disk, to stay within the memory limit")
     top = levels[-1] if levels else whole
-    choices = choices.on(top.graph, graph)
+    choices = choices.on(top.graph)
     stage.expect(expected_seconds(choices, graph, top.graph))
     run = replace(run, choices=choices)
     n_isolated = _isolated(graph)
@@ -140,9 +139,8 @@ def _cluster(graph: Graph, run: Run, *, engine: Engine, shelf: Shelf) -> Cluster
         if parts is not None:
             return _by_components(graph, parts, choices)
     with stage("refinement"):
-        labels = refine_down(whole, levels, best, choices, balance, engine=engine)
-        if choices.turns(graph):
-            labels = _polish(run, whole, levels, labels, draws, balance=balance)
+        halve = partial(_halved, run, graph)
+        labels = descend(run, whole, levels, best, draws, balance=balance, engine=engine, halve=halve)
         labels = place_isolated(graph, labels, choices.n_clusters, choices.objective(graph.degrees))
         # Bounds may need clusters of isolated nodes alone; otherwise these count as empty.
         counting = np.ones(graph.n_nodes) if choices.bounded else graph.degrees
@@ -190,34 +188,33 @@ def _warn_of_cost(run: Run, top: WeightedGraph, labels: LabelArray) -> None:
         advice.of_cost(asked, free.objective_before / run.k, free.objective / run.k)
 
 
-def _polish(
-    run: Run,
-    whole: WeightedGraph,
-    levels: list[Quotient],
-    labels: LabelArray,
-    draws: list[LabelArray],
-    *,
-    balance: float,
-) -> LabelArray:
-    """Combine the refined partition with what becomes of the best draws."""
-    choices, graph = run.choices, whole.graph
-    some = draws[: choices.polished(graph)]
+def _halved(run: Run, graph: Graph) -> LabelArray:
+    """Return k clusters by halving: each part is clustered into two as a graph of its own, until every one is due one."""
+    labels = np.zeros(graph.n_nodes, np.int32)
+    due = np.array([run.k])
+    seed = int(run.generator.integers(2**63))
 
-    def down(one: LabelArray, own: Run) -> LabelArray:
-        return refine_down(whole, levels, one, choices, balance, engine=LocalEngine(own.n_jobs))
+    def halve(j: int, own: Run) -> tuple[IntArray, LabelArray]:
+        nodes = np.flatnonzero((labels == j) & (graph.degrees > 0))
+        matrix = graph.subgraph(nodes, own.n_jobs)
+        if nodes.size < 2 or matrix.nnz == 0:
+            return nodes, np.arange(nodes.size, dtype=np.int32) % 2
+        part = Graph.from_matrix(matrix, check="none", n_jobs=own.n_jobs)
+        least = max(1, int(_LEAST_HALF * nodes.size * (due[j] // 2) / due[j]))
+        settings = Settings(2, n_init=1, min_cluster_size=least, n_jobs=own.n_jobs)
+        generator = own.seeded(seed, j, due.size).generator
+        with advice.silence():  # what there is to say of a part is no news of the graph
+            return nodes, cluster_graph(part, settings, random_state=generator, stage=Stages()).labels
 
-    others = run.side_by_side([partial(down, one) for one in some])
-    objective = choices.objective(graph.degrees, balance=balance, n_isolated=_isolated(graph))
-    return polish(
-        whole,
-        [labels, *others],
-        objective,
-        run.k,
-        turns=choices.turns(graph),
-        seed=int(run.generator.integers(2**63)),
-        n_jobs=run.n_jobs,
-        stage=run.stage,
-    )
+    while due.max() > 1:
+        # All parts that are due more than one: threads share them.
+        wanted = np.flatnonzero(due > 1)
+        for j, (nodes, found) in zip(wanted, run.side_by_side([partial(halve, int(j)) for j in wanted]), strict=True):
+            second = int(np.clip(round(due[j] * float(found.sum()) / max(found.size, 1)), 1, due[j] - 1))
+            labels[nodes[found == 1]] = due.size
+            due = np.append(due, second)
+            due[j] -= second
+    return labels
 
 
 def _isolated(graph: Graph) -> int:
@@ -365,36 +362,6 @@ def _label(
     k = choices.n_clusters
     found = label_by(kernel, coreset, coreset_labels, k, candidates=settings.candidates, engine=engine)
     return found.labels, found.n_untouched
-
-
-def refine_down(
-    whole: WeightedGraph, levels: list[Quotient], labels: LabelArray, choices: Choices, balance: float, *, engine: Engine
-) -> LabelArray:
-    """Carry a partition of the coarsest level down to the graph itself, refined on every level."""
-    objective = choices.objective(whole.graph.degrees, balance=balance, n_isolated=_isolated(whole.graph))
-    below: list[WeightedGraph] = [whole, *levels[:-1]]
-    for level, quotient in zip(reversed(below), reversed(levels), strict=True) if levels else [(whole, None)]:
-        if quotient is not None:
-            labels = labels[quotient.groups]
-        if choices.asked.refine:
-            labels = _refine(level, labels, objective, choices, engine)
-    return labels
-
-
-def _refine(level: WeightedGraph, labels: LabelArray, objective: Objective, choices: Choices, engine: Engine) -> LabelArray:
-    """Move nodes, one by one and in chains, while the objective falls."""
-    k = choices.n_clusters
-    labels = bring_into_bounds(level, labels, objective, k)
-    labels = refine_weighted(level, labels, objective, k, max_passes=20, tolerance=_TOLERANCE, engine=engine).labels
-    # Where it was asked for clusters as small as they like, or as bounds allow, groups may make clusters as well.
-    plain = objective.fee == 0 and (objective.bounded or choices.asked.balance == 0)
-    if plain and not choices.tight and level.graph.diagonal is not None:
-        labels, founded = found_clusters(level, labels, objective, k, n_jobs=choices.asked.n_jobs)
-        if founded:
-            labels = refine_weighted(level, labels, objective, k, max_passes=20, tolerance=_TOLERANCE, engine=engine).labels
-    if level.graph.n_entries <= CLIMB:
-        labels, _ = climb_weighted(level, labels, objective, k)
-    return labels
 
 
 def _within_bounds(graph: Graph, labels: LabelArray, choices: Choices, balance: float) -> LabelArray:

@@ -45,8 +45,8 @@ def polish(
     seed: int,
     n_jobs: int | None = None,
     stage: Stages | None = None,
-) -> LabelArray:
-    """Return a partition that is at least as good as the best that is given; all nodes must have size 1 or 0."""
+) -> tuple[LabelArray, float]:
+    """Return a partition at least as good as the best that is given, and its F; all nodes must have size 1 or 0."""
 
     def at_once(work: Callable[[int, int], _Ranked | None], numbers: range) -> list[_Ranked | None]:
         pieces = [lambda threads, _, number=number: work(number, threads) for number in numbers]
@@ -82,7 +82,8 @@ def polish(
         idle = 0 if found and min(one[0] for one in found) < pool[0][0] else idle + len(numbers)
         pool += found
         made = numbers.stop
-    return min(pool, key=lambda one: one[0])[1]
+    (_, value), best = min(pool, key=lambda one: one[0])
+    return best, value
 
 
 def _refined(

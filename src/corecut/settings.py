@@ -10,10 +10,10 @@ graphs (docs/sparse-graphs.md):
   size was asked for; and where the induced mean degree of the coreset would fall below 15 (3 on dense graphs).
 - regularization (of the spectral step): 0 on dense graphs and without refinement; else 0.1 of the mean degree, less where
   clusters have fewer than 80 nodes. Where several draws are made, every other one has none.
-- balance: the least of 0, 0.005, 0.05 and 0.1 under which clusters are neither crumbs nor giants (:mod:`corecut.draws`); 0
-  where sizes are bounded.
-- n_init: up to five draws (eight of two clusters, or under tight bounds), fewer where the graph that they are made on is large
-  beside the one that was aggregated; times `effort`.
+- balance: the least of 0, 0.0005, 0.0015, 0.005, 0.05 and 0.1 under which clusters are neither crumbs nor giants
+  (:mod:`corecut.draws`); 0 where sizes are bounded.
+- n_init: up to five draws (eleven of two clusters, eight under tight bounds), fewer where the graph that they are made on is
+  large beside the one that was aggregated; times `effort`.
 - bounds up to 1.5 times the mean cluster are tight: groups are then bounded by their number of nodes, draws begin with halving,
   and the best of them are combined node by node (:mod:`corecut.polishing`), as far as the number of entries allows.
 """
@@ -56,14 +56,19 @@ LEAST_INDUCED_DEGREE, LEAST_INDUCED_DEGREE_DENSE = 15, 3
 SMALL_QUOTIENT = 100_000
 # Nodes of each cluster in the sample that a coreset's partition is repaired on.
 _SECOND_LOOK = 32
-# Draws: as many as cost a fraction of aggregation, or of a second. More of two clusters,
-# for which several vectors are tried, and under tight bounds.
-_DRAW_SHARE, _FEW_ENTRIES, _MOST_DRAWS, _MORE_DRAWS = 8, 1_600_000, 5, 8
+# Draws: as many as cost a fraction of aggregation, or of a second. More under tight bounds, and of two clusters, for which
+# several vectors are tried.
+_DRAW_SHARE, _FEW_ENTRIES, _MOST_DRAWS, _TIGHT_DRAWS, _DRAWS_OF_TWO = 8, 1_600_000, 5, 8, 11
 # Several coresets are drawn only from graphs of so few entries.
 _FEW_SAMPLED = 100_000
 # Turns of polishing where bounds are tight, fewer where a graph has more than so many entries; and for every unit of effort
 # above 1, whatever the graph.
 _TURNS, _TURN_ENTRIES, _EXTRA_TURNS, _MOST_EFFORT = 80, 7_000_000, 8, 100.0
+# Cycles that improve borders where draws do not agree, on graphs of up to so many entries; and for every unit of effort above
+# 1, whatever the graph.
+_CYCLES, _CYCLE_ENTRIES, _EXTRA_CYCLES = 3, 500_000, 2
+# Nodes are halved one graph after the other up to so many entries times halvings.
+_HALVED_ENTRIES = 50_000_000
 # Partitions that are carried down to the nodes to be polished.
 _POLISHED, _POLISHED_LARGE = 6, 2
 # Bounds are tight up to this factor of the mean cluster.
@@ -72,8 +77,9 @@ _TIGHT = 1.5
 _GROUPS, _TIGHT_GROUPS, _FEWEST, _MOST_GROUPS = 10.0, 300, 2.0, 20.0
 # No shift, regularisation or balance makes sense beyond this.
 _MOST = 1e6
-# β where no draw can tell how much is needed: through a coreset.
-_BALANCE = 0.02
+# β where no draw can tell how much is needed: through a coreset. And the least one by which groups are moved under tight bounds
+# where nodes are not polished: a fee steadies the way to a low cut that has none.
+_BALANCE, _STEADYING = 0.02, 0.1
 
 Auto = Literal["auto"]
 
@@ -162,8 +168,10 @@ class Choices:
     ----------
     asked
         The settings they come from.
-    n_nodes, n_clusters, coreset_size, aggregate, regularization
-        n, k, number of draws, whether to aggregate, τ of the spectral step in units of the mean degree.
+    n_nodes, n_entries, n_clusters
+        Of the graph, and k.
+    coreset_size, aggregate, regularization
+        Number of draws, whether to aggregate, τ of the spectral step in units of the mean degree.
     balance
         β of the objective, where it is not left to the draws (`adaptive`).
     min_cluster_size, max_cluster_size
@@ -174,6 +182,7 @@ class Choices:
 
     asked: Settings
     n_nodes: int
+    n_entries: int
     n_clusters: int
     coreset_size: int
     aggregate: bool
@@ -183,7 +192,7 @@ class Choices:
     max_cluster_size: float
     n_init: int
 
-    def on(self, top: Graph, finest: Graph) -> Choices:
+    def on(self, top: Graph) -> Choices:
         """Return the choices for the graph that draws are made on: a quotient has a coreset size of its own."""
         choices = self
         if self.aggregate and self.asked.coreset_size == "auto":
@@ -195,8 +204,8 @@ class Choices:
             return replace(choices, n_init=1)
         # A draw costs passes over the entries, and k-means.
         cost = top.n_entries + top.n_nodes * self.n_clusters + 1
-        cheap = max(finest.n_entries // (_DRAW_SHARE * cost), _FEW_ENTRIES // cost)
-        most = _MORE_DRAWS if self.n_clusters == 2 or self.tight else _MOST_DRAWS
+        cheap = max(self.n_entries // (_DRAW_SHARE * cost), _FEW_ENTRIES // cost)
+        most = _DRAWS_OF_TWO if self.n_clusters == 2 else _TIGHT_DRAWS if self.tight else _MOST_DRAWS
         return replace(choices, n_init=max(1, round(self.asked.effort * min(max(cheap, 1), most))))
 
     def room(self, graph: Graph) -> int | None:
@@ -207,17 +216,36 @@ class Choices:
         needed = least_bytes(graph.n_nodes, graph.n_entries, self.n_clusters, n_jobs=self.asked.n_jobs)
         return max(0, parse_size(limit) - needed)
 
-    def turns(self, graph: Graph) -> int:
+    @property
+    def turns(self) -> int:
         """Return how many turns of polishing the partition of all nodes gets."""
         if not self.asked.refine:
             return 0
-        usual = min(_TURNS, _TURN_ENTRIES // max(graph.n_entries, 1)) if self.tight else 0
+        usual = min(_TURNS, _TURN_ENTRIES // max(self.n_entries, 1)) if self.tight else 0
         usual = usual if usual > 3 else 0  # a few turns hardly ever find anything
         return round(usual * min(self.asked.effort, 1.0) + _EXTRA_TURNS * max(self.asked.effort - 1.0, 0.0))
 
-    def polished(self, graph: Graph) -> int:
+    @property
+    def cycles(self) -> int:
+        """Return how many cycles of refinement on every scale the partition of all nodes may get."""
+        usual = _CYCLES if self.n_entries <= _CYCLE_ENTRIES and not self.tight else 0
+        return round(usual * min(self.asked.effort, 1.0) + _EXTRA_CYCLES * max(self.asked.effort - 1.0, 0.0))
+
+    @property
+    def may_halve(self) -> bool:
+        """Say whether there is time to halve the graph node by node, where its groups do not fit."""
+        few = self.n_entries * math.log2(max(self.n_clusters, 2)) <= _HALVED_ENTRIES
+        return few and not self.bounded and self.n_clusters > 2
+
+    def on_groups(self, balance: float) -> float:
+        """Return the β by which groups are moved, and draws are made, for a partition that is to be judged by `balance`."""
+        steadied = self.tight and self.turns == 0 and self.asked.balance == "auto"
+        return max(balance, _STEADYING) if steadied else balance
+
+    @property
+    def polished(self) -> int:
         """Return how many partitions polishing begins with."""
-        return _POLISHED if graph.n_entries <= _FEW_ENTRIES else _POLISHED_LARGE
+        return _POLISHED if self.n_entries <= _FEW_ENTRIES else _POLISHED_LARGE
 
     @property
     def adaptive(self) -> bool:
@@ -313,7 +341,9 @@ def resolve(settings: Settings, graph: Graph) -> Choices:
             settings.memory_limit,
             coreset_bytes(n, m, k, coreset_size=size, n_jobs=jobs) if by_coreset else least_bytes(n, m, k, n_jobs=jobs),
         )
-    return Choices(settings, graph.n_nodes, k, size, aggregate, regularization, balance, smallest, largest, n_init)
+    return Choices(
+        settings, graph.n_nodes, graph.n_entries, k, size, aggregate, regularization, balance, smallest, largest, n_init
+    )
 
 
 def check_components(n_clusters: int | str, n_components: int | None, *, solver: str | None, assign_labels: str) -> None:

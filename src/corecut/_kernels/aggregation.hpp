@@ -21,7 +21,8 @@ inline constexpr int64_t kEntriesAtOnce = 1 << 18;
 // Blocks whose results are held until they are put together, at least; more where many threads share them.
 inline constexpr int64_t kBlocksOfWave = 16;
 
-// Modularity gain, with groups bounded in volume. Every node begins as a group of its own.
+// Modularity gain, with groups bounded in volume. Every node begins as a group of its own. Where a partition `within` is given,
+// no group crosses it: a group is named after one of its nodes, whose cluster is that of all.
 template <class Index, class Weight>
 class Grouping {
    public:
@@ -36,9 +37,10 @@ class Grouping {
         BlockChanges<uint32_t> inflow;  // into groups, by the block's own rows
     };
 
-    Grouping(Context& context, const Csr<Index, Weight>& matrix, const double* node_degrees, double total, double cap)
+    Grouping(Context& context, const Csr<Index, Weight>& matrix, const double* node_degrees, double total, double cap,
+             const int32_t* within = nullptr)
         : a(matrix), degrees(node_degrees), volumes(context, node_degrees, matrix.n, std::min(cap, total)), labels(matrix.n),
-          active(matrix.n, 1), per_volume_(total > 0 ? volumes.unit / total : 0.0) {
+          active(matrix.n, 1), per_volume_(total > 0 ? volumes.unit / total : 0.0), within_(within) {
         std::iota(labels.begin(), labels.end(), 0);
     }
 
@@ -61,14 +63,14 @@ class Grouping {
     }
 
     // One pass in rounds. Returns the number of moves.
-    int64_t pass(Context& context, int64_t number, bool mark) {
+    int64_t pass(Context& context, int64_t number, bool mark, int64_t seed = 0) {
         apart_ = number == 0;
         const int64_t n = a.n, at_once = blocks_at_once(n, a.nnz);
         int64_t moves = 0;
         std::vector<int64_t> blocks;
         Pool<Scratch> pool;
         for (uint64_t round = 0; round < kRounds; ++round) {
-            blocks_of_round(n, number, round, blocks);
+            blocks_of_round(n, seed + number, round, blocks);
             const auto count = static_cast<int64_t>(blocks.size());
             MoveLists lists((count + at_once - 1) / at_once);
             parallel_blocks(context, count, at_once, [&](int64_t task, int64_t first, int64_t last) {
@@ -108,6 +110,7 @@ class Grouping {
     using Table = RatingTable<typename Rating<Index, Weight>::Sum>;
 
     double per_volume_;
+    const int32_t* within_;
     bool apart_ = true;  // nearly every node is in a group of its own, and the volumes of all its neighbours' groups are looked at
 
     CORECUT_INLINE void prefetch_volumes(const Table& seen) const {
@@ -122,6 +125,7 @@ class Grouping {
             const auto& slot = seen[i];
             const double weight = static_cast<double>(slot.weight);
             if (weight < most || slot.cluster == from) continue;  // a volume only takes away from it
+            if (within_ && within_[slot.cluster] != within_[x]) continue;
             const uint32_t* added = inflow.find(slot.cluster);
             const uint32_t volume = volumes.volume[slot.cluster] + (added ? *added : 0);
             const double gain = weight - share * volume;
@@ -141,7 +145,7 @@ struct Lone {
 // Append the lone nodes among rows begin.. with the groups they would like to be in.
 template <class Index, class Weight>
 void find_lone_nodes(const Csr<Index, Weight>& a, const BoundedVolumes& volumes, const LazyVector<int32_t>& labels, int64_t begin,
-                     int64_t end, Rating<Index, Weight>& seen, std::vector<Lone>& found) {
+                     int64_t end, Rating<Index, Weight>& seen, std::vector<Lone>& found, const int32_t* within = nullptr) {
     for (int64_t x = begin; x < end; ++x) {
         const uint32_t mass = volumes.mass[x];
         if (mass == 0 || mass > volumes.cap || volumes.volume[labels[x]] != mass) continue;
@@ -150,6 +154,7 @@ void find_lone_nodes(const Csr<Index, Weight>& a, const BoundedVolumes& volumes,
         int32_t favourite = -1;
         for (size_t i = 0; i < seen.table.size(); ++i) {
             const auto [j, weight] = seen.table[i];
+            if (within && within[j] != within[x]) continue;
             if (weight > most || (weight == most && j < favourite)) most = static_cast<double>(weight), favourite = j;
         }
         if (favourite >= 0) found.push_back({favourite, static_cast<int32_t>(x)});
@@ -184,11 +189,12 @@ inline void join_lone_nodes(Context& context, const BoundedVolumes& volumes, con
 }
 
 template <class Index, class Weight>
-void gather_lone_nodes(Context& context, const Csr<Index, Weight>& a, const BoundedVolumes& volumes, LazyVector<int32_t>& labels) {
+void gather_lone_nodes(Context& context, const Csr<Index, Weight>& a, const BoundedVolumes& volumes, LazyVector<int32_t>& labels,
+                       const int32_t* within = nullptr) {
     std::vector<std::vector<Lone>> found((a.n + kRowBlock - 1) / kRowBlock);
     Pool<Rating<Index, Weight>> pool;
     parallel_blocks(context, a.n, kRowBlock, [&](int64_t task, int64_t begin, int64_t end) {
-        find_lone_nodes(a, volumes, labels, begin, end, *pool.borrow(), found[task]);
+        find_lone_nodes(a, volumes, labels, begin, end, *pool.borrow(), found[task], within);
     });
     join_lone_nodes(context, volumes, found, labels);
 }
@@ -235,21 +241,22 @@ inline double sum_of(Context& context, const double* values, int64_t n) {
     return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
-// Group of every node, numbered 0.. in the order of their lowest nodes.
+// Group of every node, numbered 0.. in the order of their lowest nodes. Nodes without mass make one group, whatever `within` says.
+// The order in which blocks of rows have their turn depends on the seed.
 template <class Index, class Weight>
-LazyVector<int32_t> group_nodes(Context& context, const Csr<Index, Weight>& a, const double* degrees, double cap,
-                                int64_t max_passes) {
+LazyVector<int32_t> group_nodes(Context& context, const Csr<Index, Weight>& a, const double* degrees, double cap, int64_t max_passes,
+                                const int32_t* within = nullptr, int64_t seed = 0) {
     if (a.n > std::numeric_limits<int32_t>::max()) throw InputError("aggregation is limited to 2^31 - 1 nodes");
-    Grouping<Index, Weight> grouping(context, a, degrees, sum_of(context, degrees, a.n), cap);
+    Grouping<Index, Weight> grouping(context, a, degrees, sum_of(context, degrees, a.n), cap, within);
     bool few = false;
     for (int64_t pass = 0; pass < max_passes; ++pass) {
-        const int64_t moves = grouping.pass(context, pass, few);
+        const int64_t moves = grouping.pass(context, pass, few, seed);
         if (moves * kFewMoves < a.n) break;
         // While many nodes move, nearly all would be woken.
         if (!few) std::fill(grouping.active.begin(), grouping.active.end(), uint8_t{1});
         few = moves * kSomeMoves < a.n;
     }
-    gather_lone_nodes(context, a, grouping.volumes, grouping.labels);
+    gather_lone_nodes(context, a, grouping.volumes, grouping.labels, within);
     number_groups(context, grouping.volumes.mass, grouping.labels);
     return std::move(grouping.labels);
 }

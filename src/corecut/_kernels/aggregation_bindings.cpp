@@ -64,14 +64,22 @@ class Contraction {
 }  // namespace
 
 void bind_aggregation(nb::module_& m) {
-    m.def("group_nodes", [](const Matrix& matrix, In<double> degrees, double cap, int64_t max_passes, int threads) {
-        require_length(degrees, matrix.nodes(), "degrees");
-        LazyVector<int32_t> result;
-        run(checked_threads(threads), [&](Context& context) {
-            matrix.visit([&](const auto& a) { result = group_nodes(context, a, degrees.data(), cap, max_passes); });
-        });
-        return to_numpy(std::move(result));
-    });
+    m.def(
+        "group_nodes",
+        [](const Matrix& matrix, In<double> degrees, double cap, int64_t max_passes, int threads, std::optional<In<int32_t>> within,
+           int64_t seed) {
+            require_length(degrees, matrix.nodes(), "degrees");
+            if (within) require_length(*within, matrix.nodes(), "within");
+            LazyVector<int32_t> result;
+            run(checked_threads(threads), [&](Context& context) {
+                matrix.visit([&](const auto& a) {
+                    result = group_nodes(context, a, degrees.data(), cap, max_passes, within ? within->data() : nullptr, seed);
+                });
+            });
+            return to_numpy(std::move(result));
+        },
+        nb::arg("matrix"), nb::arg("degrees"), nb::arg("cap"), nb::arg("max_passes"), nb::arg("threads"),
+        nb::arg("within") = nb::none(), nb::arg("seed") = 0);
     m.def(
         "contract",
         [](const Matrix& matrix, In<int32_t> groups, int64_t count, int threads, bool compact) {

@@ -1,0 +1,141 @@
+"""Descent: from a partition of the coarsest graph to one of all nodes.
+
+The partition is refined on every level on the way down, by moves of single nodes (or groups) and in chains of them. What comes
+of it is looked at again where there is a reason for doubt:
+
+- under tight bounds on sizes, which groups cannot meet, several draws are carried down and combined (:mod:`corecut.polishing`);
+- where draws did not agree, as on lattices and tori, borders are improved on every scale (:mod:`corecut.cycles`);
+- where draws did not agree and much of the cut has gone on the way down, groups did not fit the graph, nor may what was found
+  on their quotient: nodes are halved instead, again and again, each half a graph of its own. Hypercubes are like that: they
+  have very many vectors of one eigenvalue, in no order, and groups that are no cubes hide where halves would meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from corecut._typing import LabelArray
+from corecut.aggregation import Quotient
+from corecut.confidence import agreement
+from corecut.cycles import improve_by_cycles
+from corecut.draws import Run
+from corecut.engines import Engine, LocalEngine
+from corecut.objective import Objective
+from corecut.polishing import polish
+from corecut.refinement import CLIMB, bring_into_bounds, climb_weighted, refine_weighted
+from corecut.repair import found_clusters
+from corecut.settings import Choices
+from corecut.weighted import WeightedGraph
+
+# Refinement ends when a sweep lowers the objective by less than this share.
+_TOLERANCE = 1e-4
+# Draws agree where they put the first share of the volume into the same clusters, and are the same with the second.
+_AGREED, _SAME = 0.93, 0.99
+# Groups do not fit a graph where less than the first share of the cut is left at the end of the way down, or, if draws did not
+# agree, the second one. (Of noisy communities, on which draws agree, 0.6 and more is left.)
+_LITTLE, _LESS = 0.5, 0.8
+
+
+def descend(
+    run: Run,
+    whole: WeightedGraph,
+    levels: list[Quotient],
+    best: LabelArray,
+    draws: list[LabelArray],
+    *,
+    balance: float,
+    engine: Engine,
+    halve: Callable[[], LabelArray],
+) -> LabelArray:
+    """Return the best draw's partition of all nodes, refined; `halve` makes one without groups, for the doubtful case."""
+    choices, k = run.choices, run.k
+    labels, value = refine_down(whole, levels, best, choices, balance, engine=engine)
+    if not choices.asked.refine:
+        return labels
+    objective = final_objective(whole, choices, balance)
+    if choices.turns:
+        labels, value = _polish(run, whole, levels, labels, draws, balance=balance)
+    top = levels[-1] if levels else whole
+    agreed = float(np.average(agreement(best, draws, k), weights=top.graph.degrees)) if len(draws) > 1 else _AGREED
+    fitting = True
+    if levels and choices.may_halve and agreed < _SAME:
+        coarse = refine_weighted(top, best, objective, k, max_passes=0, n_jobs=run.n_jobs).objective
+        fitting = value >= (_LESS if agreed < _AGREED else _LITTLE) * coarse
+        if not fitting:
+            halves = _refine(whole, halve(), objective, choices, engine)
+            labels, value = min((labels, value), halves, key=lambda one: one[1])
+    if choices.cycles and (agreed < _AGREED or not fitting or choices.asked.effort > 1):
+        seed = int(run.generator.integers(2**31))
+        labels = improve_by_cycles(whole, labels, value, objective, k, cycles=choices.cycles, seed=seed, n_jobs=run.n_jobs)
+    return labels
+
+
+def final_objective(whole: WeightedGraph, choices: Choices, balance: float) -> Objective:
+    """Return F of all nodes; those without edges, which are placed at the end, may fill small clusters."""
+    n_isolated = int(np.count_nonzero(whole.graph.isolated))
+    return choices.objective(whole.graph.degrees, balance=balance, n_isolated=n_isolated)
+
+
+def refine_down(
+    whole: WeightedGraph, levels: list[Quotient], labels: LabelArray, choices: Choices, balance: float, *, engine: Engine
+) -> tuple[LabelArray, float]:
+    """Carry a partition of the coarsest level down to the graph itself, refined on every level; return it and its F."""
+    below: list[WeightedGraph] = [whole, *levels[:-1]]
+    value = np.inf
+    for level, quotient in zip(reversed(below), reversed(levels), strict=True) if levels else [(whole, None)]:
+        if quotient is not None:
+            labels = labels[quotient.groups]
+        if choices.asked.refine:
+            beta = balance if level is whole else choices.on_groups(balance)
+            labels, value = _refine(level, labels, final_objective(whole, choices, beta), choices, engine)
+    return labels, value
+
+
+def _refine(
+    level: WeightedGraph, labels: LabelArray, objective: Objective, choices: Choices, engine: Engine
+) -> tuple[LabelArray, float]:
+    """Move nodes, one by one and in chains, while the objective falls."""
+    k = choices.n_clusters
+    labels = bring_into_bounds(level, labels, objective, k)
+    found = refine_weighted(level, labels, objective, k, max_passes=20, tolerance=_TOLERANCE, engine=engine)
+    # Where it was asked for clusters as small as they like, or as bounds allow, groups may make clusters as well.
+    plain = objective.fee == 0 and (objective.bounded or choices.asked.balance == 0)
+    if plain and not choices.tight and level.graph.diagonal is not None:
+        labels, founded = found_clusters(level, found.labels, objective, k, n_jobs=choices.asked.n_jobs)
+        if founded:
+            found = refine_weighted(level, labels, objective, k, max_passes=20, tolerance=_TOLERANCE, engine=engine)
+    if level.graph.n_entries <= CLIMB:
+        return climb_weighted(level, found.labels, objective, k)
+    return found.labels, found.objective
+
+
+def _polish(
+    run: Run,
+    whole: WeightedGraph,
+    levels: list[Quotient],
+    labels: LabelArray,
+    draws: list[LabelArray],
+    *,
+    balance: float,
+) -> tuple[LabelArray, float]:
+    """Combine the refined partition with what becomes of the best draws."""
+    choices = run.choices
+    some = draws[: choices.polished]
+
+    def down(one: LabelArray, own: Run) -> LabelArray:
+        return refine_down(whole, levels, one, choices, balance, engine=LocalEngine(own.n_jobs))[0]
+
+    others = run.side_by_side([partial(down, one) for one in some])
+    return polish(
+        whole,
+        [labels, *others],
+        final_objective(whole, choices, balance),
+        run.k,
+        turns=choices.turns,
+        seed=int(run.generator.integers(2**63)),
+        n_jobs=run.n_jobs,
+        stage=run.stage,
+    )
