@@ -30,7 +30,7 @@ from corecut.engines import LocalEngine
 from corecut.objective import Objective
 from corecut.placement import fill_empty
 from corecut.refinement import refine_weighted
-from corecut.repair import repair_partition, split_costs
+from corecut.repair import repair_partition, split_costs, try_pairs
 from corecut.settings import Choices
 from corecut.side_by_side import side_by_side
 from corecut.spectral import (
@@ -126,7 +126,8 @@ def draw_partitions(run: Run, level: WeightedGraph, *, n_isolated: int = 0) -> t
     if not choices.adaptive:
         objective = objective_for(choices.on_groups(choices.balance))
         draws = [starts.draw(run, 0, objective)]
-        return _best_of_several(run, level, objective, draws, starts), draws, choices.balance
+        best = _best_of_several(run, level, objective, draws, starts)
+        return _with_pairs_tried(run, level, best, objective), draws, choices.balance
     candidates, noisy = [0.0, *BALANCES], False
     for trial in range(1, len(candidates) + 1):
         balance = candidates.pop(0)
@@ -154,7 +155,9 @@ def draw_partitions(run: Run, level: WeightedGraph, *, n_isolated: int = 0) -> t
         crumbs = noisy and balance == 0 and _uneven(run, level, best)
         if not candidates or (_acceptable(run, level, best.labels) and not crumbs):
             break
-    return best, draws, balance
+    tried = _with_pairs_tried(run, level, best, objective)
+    spoilt = _acceptable(run, level, best.labels) and not _acceptable(run, level, tried.labels)
+    return best if spoilt else tried, draws, balance
 
 
 class _Starts:
@@ -249,6 +252,18 @@ def _best_of_several(
             break
         best = found
     return best
+
+
+def _with_pairs_tried(run: Run, level: WeightedGraph, best: Draw, objective: Objective) -> Draw:
+    """Try splits with merges that do not pay at once: few draws may all have come to the same wrong optimum."""
+    tries = run.choices.tries(level.graph)
+    if not tries:
+        return best
+    with run.stage("repair"):
+        labels, value = try_pairs(
+            level, best.labels, best.objective, objective, run.k, tries=tries, random_state=run.generator, n_jobs=run.n_jobs
+        )
+    return replace(best, labels=labels, objective=value)
 
 
 def _acceptable(run: Run, level: WeightedGraph, labels: LabelArray) -> bool:

@@ -45,6 +45,8 @@ _CHANGED = 0.02
 _ALL_PAIRS, _PAIRS = 512, 1 << 20
 # On graphs of up to this many entries chains of moves are looked for after every round, on larger ones at the end.
 _CHEAP = 100_000
+# Pairs that do not pay at once are tried so many times as often as one attempt has tries, at most.
+_ATTEMPTS = 4
 # Rounds in which single groups become clusters, one of each cluster at a time.
 _FOUNDING = 20
 # A round that lowers F by less than this share is the last one.
@@ -136,6 +138,58 @@ def repair_partition(
     if not small and level.graph.n_entries <= CLIMB:
         labels, value = refined(labels, climb=True)
     return Repair(labels, before, value, changes, rounds)
+
+
+def try_pairs(
+    level: WeightedGraph,
+    labels: LabelArray,
+    value: float,
+    objective: Objective,
+    n_clusters: int,
+    *,
+    tries: int,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+) -> tuple[LabelArray, float]:
+    """Make splits with merges that do not pay by themselves, one at a time; keep one that pays when nodes have moved.
+
+    A border along an eigenvector is not the best one, nor is that of two clusters that were merged: what a pair gains is
+    known only after refinement. So the `tries` pairs that lose least are made, each from the same partition, until one of
+    them has a lower F; then all over again. Returns labels and F, inside the bounds if the partition was.
+    """
+    generator, given = as_generator(random_state), labels
+    least, left = _LEAST_GAIN * value / n_clusters, _ATTEMPTS * tries
+    while left > 0 and 2 < n_clusters <= _ALL_PAIRS:
+        state = _State(level, labels, objective, n_clusters, n_jobs)
+        if state.above.any() or not state.may_merge:
+            break
+        gains, first_part = _splits(state, objective, generator, np.ones(n_clusters, bool))
+        before = labels
+        for j, kept, freed in _least_losses(state, gains, min(tries, left)):
+            changed = np.where(before == freed, kept, before)
+            changed[(before == j) & first_part] = freed
+            left -= 1
+            found = refine_weighted(
+                level, changed, objective, n_clusters, max_passes=20, tolerance=_SETTLED / 10, n_jobs=n_jobs
+            )
+            if value - found.objective > least:
+                labels, value = found.labels, found.objective
+                break
+        if labels is before:
+            break
+    if labels is not given and level.graph.n_entries <= CLIMB:
+        return climb_weighted(level, labels, objective, n_clusters, seed=int(generator.integers(2**31)))
+    return labels, value
+
+
+def _least_losses(state: _State, gains: FloatArray, count: int) -> list[tuple[int, int, int]]:
+    """Return the splits with merges of two other clusters that lose least: the cluster that is split, and the two."""
+    losses, first, second = _merges(state, np.inf)
+    found = []
+    for j in np.argsort(-gains, kind="stable")[:count]:
+        others = np.flatnonzero((first != j) & (second != j))[:count]
+        found += [(losses[at] - gains[j], int(j), int(first[at]), int(second[at])) for at in others if gains[j] > -np.inf]
+    return [(j, kept, freed) for _, j, kept, freed in sorted(found)[:count]]
 
 
 def found_clusters(

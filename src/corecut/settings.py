@@ -69,6 +69,8 @@ _TURNS, _TURN_ENTRIES, _EXTRA_TURNS, _MOST_EFFORT = 80, 7_000_000, 8, 100.0
 _CYCLES, _CYCLE_ENTRIES, _EXTRA_CYCLES = 3, 500_000, 2
 # Nodes are halved one graph after the other up to so many entries times halvings.
 _HALVED_ENTRIES = 50_000_000
+# Splits with merges that do not pay at once, tried on the best draw where that has at most so many entries.
+_TRIES, _TRIED_ENTRIES = 6, 3_000_000
 # Partitions that are carried down to the nodes to be polished.
 _POLISHED, _POLISHED_LARGE = 6, 2
 # Bounds are tight up to this factor of the mean cluster.
@@ -241,6 +243,10 @@ class Choices:
         """Return the β by which groups are moved, and draws are made, for a partition that is to be judged by `balance`."""
         steadied = self.tight and self.turns == 0 and self.asked.balance == "auto"
         return max(balance, _STEADYING) if steadied else balance
+
+    def tries(self, top: Graph) -> int:
+        """Return how many splits with merges that do not pay at once are tried on the best draw."""
+        return math.ceil(_TRIES * self.asked.effort) if self.asked.refine and top.n_entries <= _TRIED_ENTRIES else 0
 
     @property
     def polished(self) -> int:
