@@ -34,6 +34,9 @@ SHAPES = ("circle", "square", "triangle")
 MOST_NAMED = 20
 """Up to so many clusters each has a colour and a shape of its own."""
 
+NAMELESS = "(no name)"
+"""What stands for an empty name, which could not be seen nor clicked."""
+
 CURVES = {
     "cut": ("mean conductance", "Cut: the mean conductance of the clusters, which rises with their number; look for a bend."),
     "eigengap": ("eigengap", "Eigengap: the distance to the next eigenvalue; a high one speaks for its number."),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corecut.drawing import CURVES, path_of
-from corecut.plots.canvas import Drawing, finished, new_axes, require_matplotlib, shortened
+from corecut.plots.canvas import Drawing, finished, new_axes, require_matplotlib, shortened, written_out
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,11 +87,9 @@ def k_path(path: Any, *, ax: Any = None) -> Drawing:
         if chosen is not None:
             artists["chosen"].append(axes.axvline(chosen, color=_ORANGE, linestyle="--", linewidth=1.2))
     if numbers.size > 1 and numbers[-1] > 20 * numbers[0]:
-        from matplotlib.ticker import FuncFormatter
-
         for axes in panels:
             axes.set_xscale("log")
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+            written_out(axes.xaxis)
     panels[-1].set_xlabel("number of clusters k")
     caption = " ".join(CURVES[name][1] for name in curves)
     if chosen is not None:
