@@ -216,6 +216,13 @@ def test_bad_input_is_refused(tmp_path: Path) -> None:
         plots.sizes(known, known.labels)
     with pytest.raises(ValueError, match="times must be a fitted model or its timings_"):
         plots.stages({})
+    for seconds in (None, "soon", float("nan"), float("inf"), -1.0):
+        with pytest.raises(ValueError, match="must be a number of seconds, 0 or more"):
+            plots.stages({"draws": 1.0, "write": seconds})
+    with pytest.raises(ValueError, match="a path of k has"):
+        plots.k_path({"path": []})
+    with pytest.raises(ValueError, match="a path of k has"):
+        plots.k_path({"path": [{"k": 2, "normalized_cut": None}]})
     with pytest.raises(ValueError, match="dimensions must be one of 2, 3"):
         plots.embedding(known, dimensions=4)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="projection"):

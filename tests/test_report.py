@@ -151,6 +151,8 @@ def test_the_path_of_k_is_drawn(planted: Any) -> None:
     assert path_of({"path": [vars(step) for step in steps], "best": 2})["cut"] == [0.1, 0.2, pytest.approx(0.3)]
     printed = {"best": 3, "path": [{"k": 2, "normalized_cut": 0.1, "leap": None}, {"k": 3, "normalized_cut": 0.2, "leap": 1.5}]}
     assert path_of(printed)["n_clusters"] == [2, 3]
+    unknown = {"n_clusters": [3], "cut": [0.2], "leap": [float("nan")], "chosen": 3}  # one number alone does not leap
+    assert build_report(facts, None, RunNotes(path=unknown)).html.count("<polyline") == 1
     assert path_of(printed)["chosen"] == 3
     with pytest.raises(ValueError, match='a path of k has "n_clusters" and any of'):
         path_of({"n_clusters": [2, 3], "cut": [0.1]})

@@ -34,7 +34,13 @@ def stages(times: Any, *, ax: Axes | None = None) -> Drawing:
     seconds = getattr(times, "timings_", times)
     if not isinstance(seconds, Mapping) or not seconds:
         raise ValueError("times must be a fitted model or its timings_: seconds by the name of the stage")
-    names, values = list(seconds), np.array([float(value) for value in seconds.values()])
+    names = list(seconds)
+    try:
+        values = np.array([float(value) for value in seconds.values()])
+    except (TypeError, ValueError):
+        values = np.array([np.nan])
+    if not (np.isfinite(values) & (values >= 0)).all():
+        raise ValueError("the time of every stage must be a number of seconds, 0 or more")
     figure, axes, own = new_axes(ax, size=(7.2, 1.8 + 0.3 * len(names)))
     bars = axes.barh(np.arange(len(names)), values, color=_BLUE)
     axes.set_yticks(np.arange(len(names)), [shortened(str(name), 40) for name in names])
