@@ -346,6 +346,18 @@ def test_extreme_graphs_have_a_page(graph: sp.csr_array) -> None:
     assert not {"NaN", "Infinity"} & set(re.findall(r"\w+", found[1]))
 
 
+@pytest.mark.parametrize("weight", [1e-320, 1e-300, 1e300])
+def test_the_scale_of_weights_changes_nothing(planted: Any, weight: float) -> None:
+    graph, truth = planted
+    pages = [corecut.report(truth, graph * scale) for scale in (1.0, weight)]
+    plain, scaled = (data_of(page.html) for page in pages)
+    assert plain["clusters"]["volume"] == pytest.approx(scaled["clusters"]["volume"], abs=1e-3)
+    assert plain["quotient"]["weight"] == pytest.approx(scaled["quotient"]["weight"], abs=1e-2)
+    assert plain["embedding"]["area"] == pytest.approx(scaled["embedding"]["area"], abs=1e-2)
+    before, after = (re.findall(r"<dd><b>(.*?)</b>", page.html) for page in pages)
+    assert before == after  # cut, modularity and the like
+
+
 def test_points_are_no_graph() -> None:
     points = np.random.default_rng(0).normal(size=(60, 3))
     model = CoresetSpectralClustering(n_clusters=3, random_state=0).fit(points)

@@ -115,7 +115,7 @@ def quotient(graph: Any, labels: Any = None, *, ax: Axes | None = None, n_jobs: 
     figure, axes, own = new_axes(ax, size=(7.6, 6.6))
     layout, palette = map_clusters(facts), palette_of(facts)
     places, radii = layout.places, layout.radii
-    heaviest = max(float(layout.weights.max(initial=0.0)), 1e-300)
+    heaviest = float(layout.weights.max(initial=0.0)) or 1.0
     widths = 0.3 + 5.7 * layout.weights / heaviest if facts.n_clusters <= _MOST_NAMES else 0.2 + 2.3 * layout.weights / heaviest
     lines = LineCollection(
         [places[[a, b]] for a, b in zip(layout.first, layout.second, strict=True)],

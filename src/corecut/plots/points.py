@@ -53,7 +53,7 @@ def embedding(
     if dimensions == 3 and axes.name != "3d":
         raise ValueError('three dimensions need axes with projection="3d"')
     palette = palette_of(facts)
-    areas = 4 + 90 * np.sqrt(found.weights / max(float(found.weights.max()), 1e-300)) / max(1.0, np.sqrt(len(places) / 150))
+    areas = 4 + 90 * np.sqrt(found.weights / (float(found.weights.max()) or 1.0)) / max(1.0, np.sqrt(len(places) / 150))
     colours = np.array(COLOURS)[palette.colours[found.labels]]
     artists = []
     for shape, marker in enumerate(MARKERS):

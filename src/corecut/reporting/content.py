@@ -57,7 +57,7 @@ def table(facts: PartitionFacts, palette: Palette, clusters: IntArray) -> dict[s
         "number": clusters.tolist(),
         "name": [shortened(facts.name(j)) for j in clusters.tolist()],
         "size": facts.sizes[clusters].tolist(),
-        "volume": _rounded(facts.volumes[clusters] / max(facts.graph.volume, 1e-300), 6),
+        "volume": _rounded(facts.volumes[clusters] / (float(facts.graph.volume) or 1.0), 6),
         "conductance": _rounded(facts.conductances[clusters], 4),
         "confidence": _rounded(medians[clusters], 3),
         "nearest": np.where(nearest >= 0, row_of[nearest], -1).tolist(),
@@ -76,7 +76,7 @@ def quotient_drawing(facts: PartitionFacts, clusters: IntArray) -> dict[str, Any
     if clusters.size > MOST_DISCS:
         rows = np.sort(np.argsort(-facts.volumes[clusters], kind="stable")[:MOST_DISCS])
     found = map_clusters(facts, None if rows.size == facts.n_clusters else clusters[rows])
-    heaviest = max(float(found.weights.max(initial=0.0)), 1e-300)
+    heaviest = float(found.weights.max(initial=0.0)) or 1.0
     return {
         "row": rows.tolist(),
         "x": _rounded(found.places[:, 0], 4),
@@ -95,7 +95,7 @@ def embedding_drawing(facts: PartitionFacts, model: Any, clusters: IntArray) -> 
     row_of[clusters] = np.arange(clusters.size)
     low, high = found.places.min(axis=0), found.places.max(axis=0)
     places = (found.places - low) / np.maximum(high - low, 1e-12)
-    areas = np.sqrt(found.weights / max(float(found.weights.max(initial=0.0)), 1e-300))
+    areas = np.sqrt(found.weights / (float(found.weights.max(initial=0.0)) or 1.0))
     return {
         "row": row_of[found.labels].tolist(),
         "axes": [_rounded(places[:, axis], 3) for axis in range(places.shape[1])],
