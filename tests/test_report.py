@@ -106,6 +106,27 @@ def test_a_cluster_of_isolated_nodes_is_told_of_as_such() -> None:
     page = corecut.report(np.repeat([0, 1, 2], [20, 20, 5]), matrix).html
     assert "No node of this cluster has an edge:" in page
     assert "lead out of it:" not in page
+    assert "nothing tells where" not in page
+    page = corecut.report(np.repeat([0, 1, 0], [20, 20, 5]), matrix).html
+    assert "5 nodes have no edge: nothing tells where they belong." in page
+
+
+def test_what_is_one_is_told_of_as_one() -> None:
+    page = corecut.report([0, 0], np.ones((2, 2)) - np.eye(2)).html
+    assert "<p>2 nodes, 1 edge, 1 cluster</p>" in page
+
+
+def test_the_number_that_there_is_is_no_advice() -> None:
+    graph, truth = corecut.make_sbm(30, 4, 0.5, 0.02, random_state=0)
+    page = corecut.report(truth % 2, graph).html
+    assert "This pair is nearly one cluster" in page
+    assert "About 2 clusters" not in page  # which is what was looked at
+
+
+def test_empty_names_are_seen(planted: Any) -> None:
+    graph, truth = planted
+    page = corecut.report(["" if j else " " for j in truth], graph).html
+    assert data_of(page)["clusters"]["name"] == ["(no name)", "(no name)"]
 
 
 def test_long_names_keep_both_ends() -> None:
@@ -237,6 +258,8 @@ def test_report_takes_labels_of_any_program(run: Any, tmp_path: Path) -> None:
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "<h1>l.csv on g.tsv</h1>" in page
     assert "corecut report g.tsv l.csv --column first -o r.html" in page
+    assert "This makes the page from them again." in page
+    assert "seed" not in page[page.index("To repeat it") : page.index("</main>")]
     (tmp_path / "plain.txt").write_text("\n".join(str(x % 2) for x in range(200)))  # as METIS writes them
     assert run("report", "g.tsv", "plain.txt", "-o", "m.html", "--title", "METIS", "-q").exit_code == 0
     assert "<h1>METIS</h1>" in (tmp_path / "m.html").read_text(encoding="utf-8")

@@ -10,6 +10,7 @@ import numpy as np
 from corecut._typing import FloatArray, IntArray
 from corecut.drawing import (
     COLOURS,
+    NAMELESS,
     Palette,
     embedded_points,
     logarithmic,
@@ -128,6 +129,8 @@ def page_data(facts: PartitionFacts, palette: Palette, model: Any) -> dict[str, 
 
 def shortened(name: str) -> str:
     """Return a name of a node or cluster as the page shows it: of a long one both ends, for many differ in the last letters."""
+    if not name.strip():
+        return NAMELESS
     return name if len(name) <= MOST_LETTERS else f"{name[: MOST_LETTERS - _LAST - 1]}…{name[-_LAST:]}"
 
 
