@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 import corecut
 from corecut.cli import app
 from corecut.commands.words import OF_POINTS, SETTABLE
+from corecut.draws import BALANCES
 from corecut.experiments.plan import EXPERIMENTS, Options, experiment_of
 from corecut.experiments.results import Results
 from corecut.experiments.summary import claims_table
@@ -211,6 +212,12 @@ def test_scripts_of_the_gallery_run_and_are_shown(script, tmp_path, monkeypatch)
 
 def test_the_gallery_shows_no_picture_of_a_lost_script():
     assert sorted(path.stem for path in (DOCS / "pictures" / "gallery").iterdir()) == [path.stem for path in SCRIPTS]
+
+
+def test_the_page_of_the_algorithm_lists_the_fees_that_are_tried():
+    page = " ".join((DOCS / "algorithm.md").read_text(encoding="utf-8").split())
+    fees = [f"{fee:g}" for fee in (0.0, *BALANCES)]
+    assert f"is the least of {', '.join(fees[:-1])} and {fees[-1]} under which" in page
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
