@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.resources
 import json
 import re
@@ -263,6 +264,19 @@ def test_report_takes_labels_of_any_program(run: Any, tmp_path: Path) -> None:
     (tmp_path / "plain.txt").write_text("\n".join(str(x % 2) for x in range(200)))  # as METIS writes them
     assert run("report", "g.tsv", "plain.txt", "-o", "m.html", "--title", "METIS", "-q").exit_code == 0
     assert "<h1>METIS</h1>" in (tmp_path / "m.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("constant", "arguments", "stage"),
+    [("_REPORTING", ("report", "-o", "r.html"), "report"), ("_DRAWING", ("plot", "sizes", "-o", "s.png"), "drawing")],
+)
+def test_work_that_takes_long_is_not_silent(
+    run: Any, monkeypatch: pytest.MonkeyPatch, constant: str, arguments: tuple[str, ...], stage: str
+) -> None:
+    arguments += ("g.tsv", "l.csv", "--column", "first")
+    assert f"corecut: {stage}" not in run(*arguments).stderr  # a small graph is done at once
+    monkeypatch.setattr(importlib.import_module(f"corecut.commands.{arguments[0]}"), constant, 1.0)
+    assert f"corecut: {stage}" in run(*arguments).stderr
 
 
 @pytest.mark.parametrize(
