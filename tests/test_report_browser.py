@@ -300,6 +300,15 @@ def test_prints(browser: browsers.Browser, small: Path) -> None:
     assert browser.messages == []
 
 
+@pytest.mark.parametrize("page", ["small", "large"], indirect=True)
+def test_a_sheet_of_paper_has_all_columns_and_colours(browser: browsers.Browser, page: Path) -> None:
+    width = 717  # of A4 between the margins
+    opened(browser, page, width=width, paper=True)
+    assert browser.run("document.getElementById('clusters').getBoundingClientRect().right") <= width
+    assert browser.run("getComputedStyle(document.querySelector('.swatch')).printColorAdjust") == "exact"
+    assert browser.messages == []
+
+
 def test_email_of_a_research_institution(browser: browsers.Browser, dataset: Any, tmp_path: Path) -> None:
     matrix = sp.csr_array(dataset("email_eu_core"))
     model = corecut.CoresetSpectralClustering(8, random_state=0).fit(matrix)
