@@ -95,11 +95,11 @@ class Browser:
                 result: dict[str, Any] = found["result"]
                 return result
 
-    def open(self, file: Path, *, width: int = 1280, height: int = 900, dark: bool = False) -> float:
-        """Open a file in a window of a size; return the seconds until the page was ready."""
+    def open(self, file: Path, *, width: int = 1280, height: int = 900, dark: bool = False, paper: bool = False) -> float:
+        """Open a file in a window of a size, or on a sheet of paper; return the seconds until the page was ready."""
         self._send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self._send("Emulation.setEmulatedMedia", features=[scheme])
+        self._send("Emulation.setEmulatedMedia", media="print" if paper else "", features=[scheme])
         self._send("Page.navigate", url=file.resolve().as_uri())
         for _ in range(400):
             if self.run("document.readyState === 'complete' && location.protocol === 'file:'"):

@@ -14,12 +14,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import corecut
 from corecut.cli import app
 from corecut.commands.words import OF_POINTS, SETTABLE
+from corecut.draws import BALANCES
 from corecut.experiments.plan import EXPERIMENTS, Options, experiment_of
 from corecut.experiments.results import Results
 from corecut.experiments.summary import claims_table
@@ -207,10 +209,26 @@ def test_scripts_of_the_gallery_run_and_are_shown(script, tmp_path, monkeypatch)
     gallery = (DOCS / "gallery.md").read_text(encoding="utf-8")
     assert f"pictures/gallery/{script.stem}.png" in gallery
     assert f"examples/{script.stem}.py" in gallery
+    # The words of documents are those of the SciPy that is installed; elsewhere clusters may have other numbers.
+    if sys.platform == "linux" and script.stem != "documents":
+        shown, drawn = (_coarse(folder / f"{script.stem}.png") for folder in (DOCS / "pictures" / "gallery", tmp_path))
+        again = f"python examples/{script.name} docs/pictures/gallery"
+        assert np.abs(shown - drawn).mean() < 5.0, f"the page shows an old picture: {again}"
+
+
+def _coarse(file):
+    image = pytest.importorskip("PIL.Image")
+    return np.asarray(image.open(file).convert("L").resize((60, 45), image.Resampling.BOX)).astype(float)
 
 
 def test_the_gallery_shows_no_picture_of_a_lost_script():
     assert sorted(path.stem for path in (DOCS / "pictures" / "gallery").iterdir()) == [path.stem for path in SCRIPTS]
+
+
+def test_the_page_of_the_algorithm_lists_the_fees_that_are_tried():
+    page = " ".join((DOCS / "algorithm.md").read_text(encoding="utf-8").split())
+    fees = [f"{fee:g}" for fee in (0.0, *BALANCES)]
+    assert f"is the least of {', '.join(fees[:-1])} and {fees[-1]} under which" in page
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

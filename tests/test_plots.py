@@ -27,6 +27,7 @@ from typer.testing import CliRunner
 import corecut
 from corecut import plots
 from corecut.cli import app
+from corecut.drawing import map_clusters
 from corecut.plots.canvas import shortened
 
 BASELINES = Path(__file__).parent / "baselines" / "plots.npz"
@@ -215,6 +216,13 @@ def test_bad_input_is_refused(tmp_path: Path) -> None:
         plots.sizes(known, known.labels)
     with pytest.raises(ValueError, match="times must be a fitted model or its timings_"):
         plots.stages({})
+    for seconds in (None, "soon", float("nan"), float("inf"), -1.0):
+        with pytest.raises(ValueError, match="must be a number of seconds, 0 or more"):
+            plots.stages({"draws": 1.0, "write": seconds})
+    with pytest.raises(ValueError, match="a path of k has"):
+        plots.k_path({"path": []})
+    with pytest.raises(ValueError, match="a path of k has"):
+        plots.k_path({"path": [{"k": 2, "normalized_cut": None}]})
     with pytest.raises(ValueError, match="dimensions must be one of 2, 3"):
         plots.embedding(known, dimensions=4)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="projection"):
@@ -298,6 +306,52 @@ def test_numbers_of_clusters_are_written_out() -> None:
     drawing.figure.draw_without_rendering()
     words = {tick.get_text() for tick in drawing.ax[-1].get_xticklabels()}
     assert {"1", "10", "100", "1,000"} <= words
+
+
+def test_numbers_of_a_short_logarithmic_axis_are_few_and_plain() -> None:
+    numbers = list(range(2, 81))
+    drawing = plots.k_path({"n_clusters": numbers, "cut": [0.01 * k for k in numbers]})
+    drawing.figure.draw_without_rendering()
+    axis = drawing.ax[-1].xaxis
+    words = [tick.label1.get_text() for tick in axis.get_major_ticks() + axis.get_minor_ticks()]
+    assert {"2", "5", "10", "20", "50"} <= set(words)
+    assert not [word for word in words if "10^" in word]
+
+
+def test_sizes_are_whole_numbers_where_all_are_the_same() -> None:
+    drawing = plots.sizes(sp.csr_array(sp.block_diag([np.ones((2, 2)) - np.eye(2)] * 50)), np.repeat(np.arange(50), 2))
+    drawing.figure.draw_without_rendering()
+    shown = [tick.get_text() for tick in drawing.ax.get_xticklabels()]  # type: ignore[union-attr]
+    assert "2" in shown
+    assert all(word.isdigit() for word in shown)
+
+
+def test_names_above_small_marks_leave_them_to_be_seen() -> None:
+    known = facts(500)
+    drawing = plots.quotient(known)
+    places = map_clusters(known).places
+    of_name = {known.name(j): places[j, 1] for j in range(500)}
+    for word in drawing.artists["names"]:  # type: ignore[union-attr]
+        assert word.get_verticalalignment() == "bottom"
+        assert word.get_position()[1] > of_name[word.get_text()]
+    large = plots.quotient(facts(3)).artists["names"]
+    assert {word.get_verticalalignment() for word in large} == {"center"}  # type: ignore[union-attr]
+
+
+def test_names_that_cannot_be_seen_are_shown_all_the_same() -> None:
+    assert shortened("") == shortened(" \t") == "(no name)"
+    assert shortened("\u202eabc") == r"\u202eabc"  # else what follows would be turned around
+    assert shortened("a\0b") == r"a\x00b"
+
+
+def test_captions_and_titles_count_in_words() -> None:
+    one = corecut.partition_facts(np.ones((6, 6)) - np.eye(6), np.zeros(6, int))
+    for kind in OF_PARTITIONS:
+        title = getattr(plots, kind)(one).figure._suptitle.get_text()
+        assert title.endswith("1 cluster"), title
+    assert plots.quotient(one).caption.endswith("No edge joins two clusters.")
+    two = corecut.partition_facts(np.ones((6, 6)) - np.eye(6), np.arange(6) % 2)
+    assert plots.quotient(two).caption.endswith("There is one connection.")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.resources
 import json
 import re
@@ -106,6 +107,27 @@ def test_a_cluster_of_isolated_nodes_is_told_of_as_such() -> None:
     page = corecut.report(np.repeat([0, 1, 2], [20, 20, 5]), matrix).html
     assert "No node of this cluster has an edge:" in page
     assert "lead out of it:" not in page
+    assert "nothing tells where" not in page
+    page = corecut.report(np.repeat([0, 1, 0], [20, 20, 5]), matrix).html
+    assert "5 nodes have no edge: nothing tells where they belong." in page
+
+
+def test_what_is_one_is_told_of_as_one() -> None:
+    page = corecut.report([0, 0], np.ones((2, 2)) - np.eye(2)).html
+    assert "<p>2 nodes, 1 edge, 1 cluster</p>" in page
+
+
+def test_the_number_that_there_is_is_no_advice() -> None:
+    graph, truth = corecut.make_sbm(30, 4, 0.5, 0.02, random_state=0)
+    page = corecut.report(truth % 2, graph).html
+    assert "This pair is nearly one cluster" in page
+    assert "About 2 clusters" not in page  # which is what was looked at
+
+
+def test_empty_names_are_seen(planted: Any) -> None:
+    graph, truth = planted
+    page = corecut.report(["" if j else " " for j in truth], graph).html
+    assert data_of(page)["clusters"]["name"] == ["(no name)", "(no name)"]
 
 
 def test_long_names_keep_both_ends() -> None:
@@ -151,6 +173,8 @@ def test_the_path_of_k_is_drawn(planted: Any) -> None:
     assert path_of({"path": [vars(step) for step in steps], "best": 2})["cut"] == [0.1, 0.2, pytest.approx(0.3)]
     printed = {"best": 3, "path": [{"k": 2, "normalized_cut": 0.1, "leap": None}, {"k": 3, "normalized_cut": 0.2, "leap": 1.5}]}
     assert path_of(printed)["n_clusters"] == [2, 3]
+    unknown = {"n_clusters": [3], "cut": [0.2], "leap": [float("nan")], "chosen": 3}  # one number alone does not leap
+    assert build_report(facts, None, RunNotes(path=unknown)).html.count("<polyline") == 1
     assert path_of(printed)["chosen"] == 3
     with pytest.raises(ValueError, match='a path of k has "n_clusters" and any of'):
         path_of({"n_clusters": [2, 3], "cut": [0.1]})
@@ -235,9 +259,24 @@ def test_report_takes_labels_of_any_program(run: Any, tmp_path: Path) -> None:
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "<h1>l.csv on g.tsv</h1>" in page
     assert "corecut report g.tsv l.csv --column first -o r.html" in page
+    assert "This makes the page from them again." in page
+    assert "seed" not in page[page.index("To repeat it") : page.index("</main>")]
     (tmp_path / "plain.txt").write_text("\n".join(str(x % 2) for x in range(200)))  # as METIS writes them
     assert run("report", "g.tsv", "plain.txt", "-o", "m.html", "--title", "METIS", "-q").exit_code == 0
     assert "<h1>METIS</h1>" in (tmp_path / "m.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("constant", "arguments", "stage"),
+    [("_REPORTING", ("report", "-o", "r.html"), "report"), ("_DRAWING", ("plot", "sizes", "-o", "s.png"), "drawing")],
+)
+def test_work_that_takes_long_is_not_silent(
+    run: Any, monkeypatch: pytest.MonkeyPatch, constant: str, arguments: tuple[str, ...], stage: str
+) -> None:
+    arguments += ("g.tsv", "l.csv", "--column", "first")
+    assert f"corecut: {stage}" not in run(*arguments).stderr  # a small graph is done at once
+    monkeypatch.setattr(importlib.import_module(f"corecut.commands.{arguments[0]}"), constant, 1.0)
+    assert f"corecut: {stage}" in run(*arguments).stderr
 
 
 @pytest.mark.parametrize(
@@ -342,6 +381,18 @@ def test_extreme_graphs_have_a_page(graph: sp.csr_array) -> None:
     found = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.S)
     assert found is not None
     assert not {"NaN", "Infinity"} & set(re.findall(r"\w+", found[1]))
+
+
+@pytest.mark.parametrize("weight", [1e-320, 1e-300, 1e300])
+def test_the_scale_of_weights_changes_nothing(planted: Any, weight: float) -> None:
+    graph, truth = planted
+    pages = [corecut.report(truth, graph * scale) for scale in (1.0, weight)]
+    plain, scaled = (data_of(page.html) for page in pages)
+    assert plain["clusters"]["volume"] == pytest.approx(scaled["clusters"]["volume"], abs=1e-3)
+    assert plain["quotient"]["weight"] == pytest.approx(scaled["quotient"]["weight"], abs=1e-2)
+    assert plain["embedding"]["area"] == pytest.approx(scaled["embedding"]["area"], abs=1e-2)
+    before, after = (re.findall(r"<dd><b>(.*?)</b>", page.html) for page in pages)
+    assert before == after  # cut, modularity and the like
 
 
 def test_points_are_no_graph() -> None:

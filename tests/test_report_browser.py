@@ -251,6 +251,18 @@ def test_reasons_of_settings_are_read_in_a_narrow_window(browser: browsers.Brows
     assert browser.run("(box => box.scrollWidth - box.clientWidth)(document.querySelector('.settings').parentElement)") == 0
 
 
+def test_words_of_the_table_are_explained(browser: browsers.Browser, small: Path) -> None:
+    opened(browser, small)
+    told = browser.run("[...document.querySelectorAll('.columns dt')].map(one => one.textContent)")
+    headings = browser.run("[...document.querySelectorAll('#clusters thead th')].map(one => one.textContent)")
+    assert told == headings[2:]  # what clusters and nodes are goes without saying
+    words = browser.run("document.querySelector('.columns').textContent").lower()
+    statuses = json.loads(browser.run("document.getElementById('data').textContent"))["statuses"]
+    assert all(status in " ".join(words.split()) for status in statuses)
+    browser.run("document.querySelector('summary').click()")
+    assert browser.run("document.querySelector('.columns').checkVisibility()")
+
+
 def test_small_ties_are_told_apart_from_none(browser: browsers.Browser, tmp_path: Path) -> None:
     matrix = sp.lil_array(sp.block_diag([np.ones((30, 30)) - np.eye(30)] * 2))
     matrix[0, 30] = matrix[30, 0] = 1.0
@@ -285,6 +297,15 @@ def test_prints(browser: browsers.Browser, small: Path) -> None:
     opened(browser, small, dark=True)
     assert browser.pdf().startswith(b"%PDF")
     assert browser.run("document.documentElement.dataset.theme") is None  # as it was
+    assert browser.messages == []
+
+
+@pytest.mark.parametrize("page", ["small", "large"], indirect=True)
+def test_a_sheet_of_paper_has_all_columns_and_colours(browser: browsers.Browser, page: Path) -> None:
+    width = 717  # of A4 between the margins
+    opened(browser, page, width=width, paper=True)
+    assert browser.run("document.getElementById('clusters').getBoundingClientRect().right") <= width
+    assert browser.run("getComputedStyle(document.querySelector('.swatch')).printColorAdjust") == "exact"
     assert browser.messages == []
 
 

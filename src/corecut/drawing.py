@@ -34,6 +34,9 @@ SHAPES = ("circle", "square", "triangle")
 MOST_NAMED = 20
 """Up to so many clusters each has a colour and a shape of its own."""
 
+NAMELESS = "(no name)"
+"""What stands for an empty name, which could not be seen nor clicked."""
+
 CURVES = {
     "cut": ("mean conductance", "Cut: the mean conductance of the clusters, which rises with their number; look for a bend."),
     "eigengap": ("eigengap", "Eigengap: the distance to the next eigenvalue; a high one speaks for its number."),
@@ -359,12 +362,13 @@ def path_of(path: Any) -> dict[str, Any]:
         chosen = source.get("chosen", source.get("best"))
         source = {name: [step[key] for step in steps] for name, key in names.items() if all(key in step for step in steps)}
         source["chosen"] = chosen
-    # JSON has no NaN: what is not known is None there.
+    # JSON has no NaN: what is not known is None there. Of what is not known of any number there is nothing to draw.
     found = {
         name: [np.nan if value is None else float(value) for value in source[name]]
         for name in ("n_clusters", *CURVES)
         if source.get(name) is not None
     }
+    found = {name: values for name, values in found.items() if np.isfinite(values).any()}
     if "n_clusters" not in found or len(found) < 2 or len({len(values) for values in found.values()}) != 1:
         raise ValueError(
             f'a path of k has "n_clusters" and any of {", ".join(CURVES)}, with one value for each number of clusters'

@@ -127,7 +127,7 @@ class PartitionFacts:
     @cached_property
     def modularity(self) -> float:
         """Modularity of the partition; 0 for a graph without edges."""
-        total = max(float(self.volumes.sum()), np.finfo(float).tiny)
+        total = float(self.volumes.sum()) or 1.0
         return float(np.sum(self.association / total - (self.volumes / total) ** 2))
 
     @cached_property

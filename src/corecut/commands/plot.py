@@ -30,6 +30,9 @@ class Kind(StrEnum):
 # Drawn from what a run printed with --json, not from a graph.
 _OF_A_RUN = {Kind.STAGES: "times", Kind.K_PATH: "path of k"}
 
+# Seconds of a picture for each entry of the graph.
+_DRAWING = 1e-7
+
 _PRINTED = {Kind.STAGES: "cluster", Kind.K_PATH: "scan"}
 
 
@@ -79,12 +82,14 @@ def plot(
             raise typer.BadParameter(f"{kind} needs the labels beside the graph", param_hint="LABELS")
         found = labels_of(labels, column)
         with reading.load(graph, screen, jobs) as (loaded, _):
-            facts = partition_facts(loaded, complete(loaded, found), n_jobs=jobs)
-            if kind == Kind.EMBEDDING:
-                drawing = plots.embedding(facts, dimensions=3 if three else 2)
-            else:
-                drawing = getattr(plots, kind.value)(facts)
-            drawing.save(output)
+            partition = complete(loaded, found)
+            with screen.waiting("drawing", _DRAWING * loaded.n_entries):
+                facts = partition_facts(loaded, partition, n_jobs=jobs)
+                if kind == Kind.EMBEDDING:
+                    drawing = plots.embedding(facts, dimensions=3 if three else 2)
+                else:
+                    drawing = getattr(plots, kind.value)(facts)
+                drawing.save(output)
     data = {"kind": str(kind), "picture": str(output), "caption": drawing.caption}
     screen.show("corecut plot", [("written", str(output)), ("shows", drawing.caption)], data)
 

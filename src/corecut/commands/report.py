@@ -15,6 +15,9 @@ from corecut.commands.options import GraphPath, Jobs, Reading, reading, shared, 
 from corecut.commands.screen import Screen, screen
 from corecut.commands.words import in_options
 
+# Seconds of a report for each entry of the graph.
+_REPORTING = 2e-7
+
 
 @shared(reading=reading, screen=screen)
 def report(
@@ -41,11 +44,13 @@ def report(
     check_report_path(output)
     found = labels_of(labels, column)
     clock = Stages()
-    with listening() as heard, reading.load(graph, screen, jobs) as (loaded, _), clock("report"):
-        facts = partition_facts(loaded, complete(loaded, found), n_jobs=jobs)
-        advice = [in_options(one) for one in heard]
-        notes = RunNotes(title=title or f"{labels.name} on {graph.name}", command=typed_command(), advice=advice)
-        build_report(facts, None, notes).save(output)
+    with listening() as heard, reading.load(graph, screen, jobs) as (loaded, _):
+        partition = complete(loaded, found)
+        with clock("report"), screen.waiting("report", _REPORTING * loaded.n_entries):
+            facts = partition_facts(loaded, partition, n_jobs=jobs)
+            advice = [in_options(one) for one in heard]
+            notes = RunNotes(title=title or f"{labels.name} on {graph.name}", command=typed_command(), advice=advice)
+            build_report(facts, None, notes).save(output)
     size = output.stat().st_size
     rows = [
         ("graph", f"{facts.graph.n_nodes:,} nodes, {facts.graph.n_edges:,} edges"),

@@ -10,12 +10,13 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from corecut._files import atomic_file, check_target
-from corecut.drawing import COLOURS, Palette
+from corecut.drawing import COLOURS, NAMELESS, Palette
 from corecut.facts import PartitionFacts, partition_facts
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 FORMATS = (".svg", ".png", ".pdf")
@@ -139,14 +140,33 @@ def cluster_legend(ax: Axes, facts: PartitionFacts, palette: Palette) -> Artist:
     )  # fmt: skip
 
 
+def clusters_in_words(k: int) -> str:
+    """Return the number of clusters with its noun."""
+    return f"{k:,} cluster{'' if k == 1 else 's'}"
+
+
+def written_out(axis: Axis) -> None:
+    """Let a logarithmic axis have plain numbers, at 1, 2 and 5 of every power of ten, and none between them."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
 def shortened(name: str, most: int = 18) -> str:
     """Return a name of any length as it fits beside a picture.
 
     Dollar signs are letters, not formulas. A letter that the font lacks is written by its number, as Python escapes it: boxes
-    would make names alike. A font that has it is chosen by matplotlib's `rcParams["font.family"]`.
+    would make names alike. A font that has it is chosen by matplotlib's `rcParams["font.family"]`. Letters that are not seen,
+    such as those that turn others around, are written so, too.
     """
+    if not name.strip():
+        return NAMELESS
     known = _letters(tuple(_fonts()))
-    letters = [one if ord(one) in known else one.encode("unicode_escape").decode() for one in name[: most + 1]]
+    letters = [
+        one if one.isprintable() and ord(one) in known else one.encode("unicode_escape").decode() for one in name[: most + 1]
+    ]
     if len(name) > most or sum(map(len, letters)) > most:
         while letters and sum(map(len, letters)) > most - 1:
             letters.pop()

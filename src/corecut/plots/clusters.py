@@ -9,7 +9,16 @@ import numpy as np
 from corecut._typing import IntArray
 from corecut.drawing import map_clusters, palette_of
 from corecut.facts import DOUBTFUL, PartitionFacts
-from corecut.plots.canvas import Drawing, cluster_legend, facts_of, finished, new_axes, shortened
+from corecut.plots.canvas import (
+    Drawing,
+    cluster_legend,
+    clusters_in_words,
+    facts_of,
+    finished,
+    new_axes,
+    shortened,
+    written_out,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,6 +27,8 @@ if TYPE_CHECKING:
 _MOST_BARS = 40
 # And so many have their name in the graph of clusters.
 _MOST_NAMES = 60
+# Radius of a mark, as a share of the picture, that has room for a short name.
+_ROOM = 0.018
 _BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#7F7F7F"
 
 
@@ -58,14 +69,14 @@ def sizes(graph: Any, labels: Any = None, *, ax: Axes | None = None, n_jobs: int
         artists = {"clusters": list(bars), "colorbar": figure.colorbar(scale, ax=axes, label="conductance")}
         reading = "The darker a bar, the more of the cluster's edges lead out of it."
     else:
-        from matplotlib.ticker import FuncFormatter, MaxNLocator
+        from matplotlib.ticker import MaxNLocator
 
         points = axes.scatter(facts.sizes, cuts, s=14, c=_BLUE, alpha=0.5, linewidths=0)
         if facts.sizes.max() > 20 * facts.sizes.min():
             axes.set_xscale("log")
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+            written_out(axes.xaxis)
         else:
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         axes.set_xlabel("nodes of a cluster")
         axes.set_ylabel("conductance")
         axes.set_ylim(bottom=0.0, top=max(1.08 * float(cuts.max()), 1e-3))
@@ -83,7 +94,7 @@ def sizes(graph: Any, labels: Any = None, *, ax: Axes | None = None, n_jobs: int
         f"{reading} Sizes {facts.sizes.min():,} to {facts.sizes.max():,}, conductance {cuts.min():.3f} to {cuts.max():.3f}, "
         f"mean {cuts.mean():.3f} (the normalised cut)."
     )
-    return finished(figure, axes, artists, title=f"Sizes and conductances of {_clusters(k)}", caption=caption, own=own)
+    return finished(figure, axes, artists, title=f"Sizes and conductances of {clusters_in_words(k)}", caption=caption, own=own)
 
 
 def quotient(graph: Any, labels: Any = None, *, ax: Axes | None = None, n_jobs: int | None = None) -> Drawing:
@@ -104,7 +115,7 @@ def quotient(graph: Any, labels: Any = None, *, ax: Axes | None = None, n_jobs: 
     figure, axes, own = new_axes(ax, size=(7.6, 6.6))
     layout, palette = map_clusters(facts), palette_of(facts)
     places, radii = layout.places, layout.radii
-    heaviest = max(float(layout.weights.max(initial=0.0)), 1e-300)
+    heaviest = float(layout.weights.max(initial=0.0)) or 1.0
     widths = 0.3 + 5.7 * layout.weights / heaviest if facts.n_clusters <= _MOST_NAMES else 0.2 + 2.3 * layout.weights / heaviest
     lines = LineCollection(
         [places[[a, b]] for a, b in zip(layout.first, layout.second, strict=True)],
@@ -139,21 +150,26 @@ def quotient(graph: Any, labels: Any = None, *, ax: Axes | None = None, n_jobs: 
         if facts.n_clusters > _MOST_NAMES and any(abs(x - a) < 0.06 and abs(y - b) < 0.025 for a, b in taken):
             continue  # a name on another could not be read
         taken.append((x, y))
-        word = axes.text(x, y, shortened(facts.name(j), 12), ha="center", va="center", fontsize="x-small", zorder=3)
+        # Above a mark that the name would cover.
+        above = radii[j] < _ROOM
+        word = axes.text(
+            x, y + above * radii[j], shortened(facts.name(j), 12), ha="center", va="bottom" if above else "center",
+            fontsize="x-small", zorder=3,
+        )  # fmt: skip
         word.set_path_effects(halo)
         names.append(word)
     axes.set_xlim(-0.02, 1.02)
     axes.set_ylim(-0.02, 1.02)
     axes.set_aspect("equal")
     axes.set_axis_off()
-    shown = layout.weights.size
-    total = (facts.ties.nnz // 2) if shown else 0
+    shown, total = layout.weights.size, facts.ties.nnz // 2
+    some = f"{'All' if shown == total else f'The strongest {shown:,} of'} {total:,} connections are shown."
     caption = (
         "The area of a mark is the volume of its cluster, the width of a line the weight between two clusters, which draws "
-        f"them together. {'All' if shown == total else f'The strongest {shown:,} of'} {total:,} connections are shown."
+        f"them together. {some if total > 1 else 'No edge joins two clusters.' if total == 0 else 'There is one connection.'}"
     )
     artists = {"clusters": discs, "ties": lines, "names": names, "legend": cluster_legend(axes, facts, palette)}
-    return finished(figure, axes, artists, title=f"Graph of {_clusters(facts.n_clusters)}", caption=caption, own=own)
+    return finished(figure, axes, artists, title=f"Graph of {clusters_in_words(facts.n_clusters)}", caption=caption, own=own)
 
 
 def confidence(graph: Any, labels: Any = None, *, ax: Axes | None = None, n_jobs: int | None = None) -> Drawing:
@@ -200,11 +216,7 @@ def confidence(graph: Any, labels: Any = None, *, ax: Axes | None = None, n_jobs
         "1: all edges of a node speak for its cluster. 0: another cluster has as many of them. "
         f"{100 * facts.doubtful_share:.1f} % of all nodes are doubtful (at most {DOUBTFUL:g})."
     )
-    return finished(figure, axes, artists, title=f"Confidence of nodes in {_clusters(k)}", caption=caption, own=own)
-
-
-def _clusters(k: int) -> str:
-    return f"{k:,} cluster{'' if k == 1 else 's'}"
+    return finished(figure, axes, artists, title=f"Confidence of nodes in {clusters_in_words(k)}", caption=caption, own=own)
 
 
 def _name_ticks(axes: Axes, facts: PartitionFacts, order: IntArray) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from corecut._validation import check_count
 from corecut.drawing import logarithmic, node_order, palette_of, shade_matrix
-from corecut.plots.canvas import Drawing, facts_of, finished, new_axes, require_matplotlib
+from corecut.plots.canvas import Drawing, clusters_in_words, facts_of, finished, new_axes, require_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,5 +85,5 @@ def adjacency(
         "Each cell stands for many pairs of nodes, the darker the more edges there are among them (a logarithmic scale). Good "
         "clusters are dark squares on the diagonal, with little outside them."
     )
-    title = f"Adjacency matrix of {n:,} nodes, {facts.n_clusters:,} clusters"
+    title = f"Adjacency matrix of {n:,} nodes, {clusters_in_words(facts.n_clusters)}"
     return finished(figure, pair if len(pair) > 1 else pair[0], artists, title=title, caption=caption, own=own)

@@ -8,7 +8,7 @@ import numpy as np
 
 from corecut._validation import check_option
 from corecut.drawing import COLOURS, embedded_points, palette_of
-from corecut.plots.canvas import MARKERS, Drawing, cluster_legend, facts_of, finished, new_axes
+from corecut.plots.canvas import MARKERS, Drawing, cluster_legend, clusters_in_words, facts_of, finished, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +53,7 @@ def embedding(
     if dimensions == 3 and axes.name != "3d":
         raise ValueError('three dimensions need axes with projection="3d"')
     palette = palette_of(facts)
-    areas = 4 + 90 * np.sqrt(found.weights / max(float(found.weights.max()), 1e-300)) / max(1.0, np.sqrt(len(places) / 150))
+    areas = 4 + 90 * np.sqrt(found.weights / (float(found.weights.max()) or 1.0)) / max(1.0, np.sqrt(len(places) / 150))
     colours = np.array(COLOURS)[palette.colours[found.labels]]
     artists = []
     for shape, marker in enumerate(MARKERS):
@@ -71,6 +71,6 @@ def embedding(
         "widest directions. The area of a mark grows with the volume it stands for. Clusters that lie on each other here may "
         "still be apart in further directions."
     )
-    title = f"Spectral embedding, {facts.n_clusters:,} clusters"
+    title = f"Spectral embedding, {clusters_in_words(facts.n_clusters)}"
     legend = cluster_legend(axes, facts, palette)
     return finished(figure, axes, {"points": artists, "legend": legend}, title=title, caption=caption, own=own)

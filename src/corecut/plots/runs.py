@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corecut.drawing import CURVES, path_of
-from corecut.plots.canvas import Drawing, finished, new_axes, require_matplotlib, shortened
+from corecut.plots.canvas import Drawing, finished, new_axes, require_matplotlib, shortened, written_out
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +34,13 @@ def stages(times: Any, *, ax: Axes | None = None) -> Drawing:
     seconds = getattr(times, "timings_", times)
     if not isinstance(seconds, Mapping) or not seconds:
         raise ValueError("times must be a fitted model or its timings_: seconds by the name of the stage")
-    names, values = list(seconds), np.array([float(value) for value in seconds.values()])
+    names = list(seconds)
+    try:
+        values = np.array([float(value) for value in seconds.values()])
+    except (TypeError, ValueError):
+        values = np.array([np.nan])
+    if not (np.isfinite(values) & (values >= 0)).all():
+        raise ValueError("the time of every stage must be a number of seconds, 0 or more")
     figure, axes, own = new_axes(ax, size=(7.2, 1.8 + 0.3 * len(names)))
     bars = axes.barh(np.arange(len(names)), values, color=_BLUE)
     axes.set_yticks(np.arange(len(names)), [shortened(str(name), 40) for name in names])
@@ -87,11 +93,9 @@ def k_path(path: Any, *, ax: Any = None) -> Drawing:
         if chosen is not None:
             artists["chosen"].append(axes.axvline(chosen, color=_ORANGE, linestyle="--", linewidth=1.2))
     if numbers.size > 1 and numbers[-1] > 20 * numbers[0]:
-        from matplotlib.ticker import FuncFormatter
-
         for axes in panels:
             axes.set_xscale("log")
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+            written_out(axes.xaxis)
     panels[-1].set_xlabel("number of clusters k")
     caption = " ".join(CURVES[name][1] for name in curves)
     if chosen is not None:

@@ -10,6 +10,7 @@ import numpy as np
 from corecut._typing import FloatArray, IntArray
 from corecut.drawing import (
     COLOURS,
+    NAMELESS,
     Palette,
     embedded_points,
     logarithmic,
@@ -57,7 +58,7 @@ def table(facts: PartitionFacts, palette: Palette, clusters: IntArray) -> dict[s
         "number": clusters.tolist(),
         "name": [shortened(facts.name(j)) for j in clusters.tolist()],
         "size": facts.sizes[clusters].tolist(),
-        "volume": _rounded(facts.volumes[clusters] / max(facts.graph.volume, 1e-300), 6),
+        "volume": _rounded(facts.volumes[clusters] / (float(facts.graph.volume) or 1.0), 6),
         "conductance": _rounded(facts.conductances[clusters], 4),
         "confidence": _rounded(medians[clusters], 3),
         "nearest": np.where(nearest >= 0, row_of[nearest], -1).tolist(),
@@ -76,7 +77,7 @@ def quotient_drawing(facts: PartitionFacts, clusters: IntArray) -> dict[str, Any
     if clusters.size > MOST_DISCS:
         rows = np.sort(np.argsort(-facts.volumes[clusters], kind="stable")[:MOST_DISCS])
     found = map_clusters(facts, None if rows.size == facts.n_clusters else clusters[rows])
-    heaviest = max(float(found.weights.max(initial=0.0)), 1e-300)
+    heaviest = float(found.weights.max(initial=0.0)) or 1.0
     return {
         "row": rows.tolist(),
         "x": _rounded(found.places[:, 0], 4),
@@ -95,7 +96,7 @@ def embedding_drawing(facts: PartitionFacts, model: Any, clusters: IntArray) -> 
     row_of[clusters] = np.arange(clusters.size)
     low, high = found.places.min(axis=0), found.places.max(axis=0)
     places = (found.places - low) / np.maximum(high - low, 1e-12)
-    areas = np.sqrt(found.weights / max(float(found.weights.max(initial=0.0)), 1e-300))
+    areas = np.sqrt(found.weights / (float(found.weights.max(initial=0.0)) or 1.0))
     return {
         "row": row_of[found.labels].tolist(),
         "axes": [_rounded(places[:, axis], 3) for axis in range(places.shape[1])],
@@ -128,6 +129,8 @@ def page_data(facts: PartitionFacts, palette: Palette, model: Any) -> dict[str, 
 
 def shortened(name: str) -> str:
     """Return a name of a node or cluster as the page shows it: of a long one both ends, for many differ in the last letters."""
+    if not name.strip():
+        return NAMELESS
     return name if len(name) <= MOST_LETTERS else f"{name[: MOST_LETTERS - _LAST - 1]}…{name[-_LAST:]}"
 
 

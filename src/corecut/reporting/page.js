@@ -263,8 +263,10 @@
         const text = clusters.name[row];
         const chosen = row === selected || i === this.hovered;
         if (!chosen && this.radius(i) < 6) return;
-        if (!chosen && pen.measureText(text).width > 2.1 * this.radius(i)) return;
-        const [x, y] = [this.x(this.items.x[i]), this.y(this.items.y[i])];
+        const fits = pen.measureText(text).width <= 2.1 * this.radius(i);
+        if (!chosen && !fits) return;
+        // Above a mark that the name would cover.
+        const [x, y] = [this.x(this.items.x[i]), this.y(this.items.y[i]) - (fits ? 0 : this.radius(i) + 10)];
         pen.lineWidth = 3;
         pen.strokeStyle = page;
         pen.strokeText(text, x, y);

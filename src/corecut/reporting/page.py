@@ -62,7 +62,10 @@ def fill_page(facts: PartitionFacts, static: Static, data: dict[str, Any]) -> st
         "style": style,
         "script": script,
         "data": _for_script(data),
-        "graph": html.escape(f"{facts.graph.n_nodes:,} nodes, {facts.graph.n_edges:,} edges, {facts.n_clusters:,} clusters"),
+        "graph": ", ".join(
+            f"{many:,} {noun}{'' if many == 1 else 's'}"
+            for many, noun in ((facts.graph.n_nodes, "node"), (facts.graph.n_edges, "edge"), (facts.n_clusters, "cluster"))
+        ),
         "made": html.escape(f"corecut {__version__}, {datetime.now().astimezone():%Y-%m-%d %H:%M}"),
         "grade": static.verdict.grade,
         "headline": html.escape(static.verdict.headline),
@@ -151,8 +154,10 @@ def _run(static: Static) -> str:
         seed = "" if static.seed is None else f" The seed was <b>{html.escape(static.seed)}</b>."
         if static.seed == "None":
             seed = " No seed was set, so that another run may find other clusters."
+        # Without settings nothing was clustered: labels were read.
+        again = f"The same seed gives the same labels.{seed}" if static.choices else "This makes the page from them again."
         parts.append(
-            f'<h3>To repeat it</h3><p>The same seed gives the same labels.{seed}</p><pre id="command" tabindex="0">'
+            f'<h3>To repeat it</h3><p>{again}</p><pre id="command" tabindex="0">'
             f'{html.escape(static.command)}</pre><button type="button" id="copy">Copy</button>'
             '<span id="copied" role="status"></span>'
         )

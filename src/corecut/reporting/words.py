@@ -107,6 +107,11 @@ def verdict(facts: PartitionFacts) -> Verdict:
         alone = [(int(j),) for j in np.flatnonzero(empty)]
         said.append(_about(alone, "No node of this cluster has an edge:", "No node of these {:,} clusters has an edge:"))
     said += _of_sizes(facts)
+    lonely = int(np.count_nonzero((facts.graph.degrees <= 0) & ~empty[facts.labels]))
+    if lonely:
+        noun, where = ("node has", "it belongs") if lonely == 1 else ("nodes have", "they belong")
+        more = "more " if empty.any() else ""
+        said.append(Sentence(f"{lonely:,} {more}{noun} no edge: nothing tells where {where}."))
     if facts.doubtful_share > 0:
         said.append(
             Sentence(
@@ -159,8 +164,8 @@ def _of_number(facts: PartitionFacts) -> list[Sentence]:
         ]
     if abs(merged - falls) < max(1, _WORTH * k):
         return []
-    word = "as well" if merged > falls else "better"
-    return [Sentence(f"About {max(k - merged + falls, 2):,} clusters may describe this graph {word}.")]
+    word, number = "as well" if merged > falls else "better", max(k - merged + falls, 2)
+    return [] if number == k else [Sentence(f"About {number:,} clusters may describe this graph {word}.")]
 
 
 def _percent(share: float) -> str:
@@ -247,9 +252,10 @@ def _reason(name: str, asked: Any, chosen: Any, model: Any, facts: PartitionFact
     if name == "balance":
         if chosen > 0:
             return (
-                "the least fee for a cluster's existence under which clusters are neither crumbs nor giants, nor the cut noisy"
+                "the least fee for a cluster's existence under which clusters are not mostly crumbs, nor one a giant that "
+                "falls into parts, nor the cut noisy"
             )
-        return "the plain normalised cut gave clusters that are neither crumbs nor giants, or sizes are bounded"
+        return "the plain normalised cut did not give mostly crumbs, nor a giant that falls into parts; or sizes are bounded"
     if name == "eigen_solver":
         if chosen == "components":
             return "the graph's own components were the clusters: no eigenvector was needed"
