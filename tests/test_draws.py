@@ -219,3 +219,17 @@ def test_same_labels_for_any_number_of_threads(settings: dict[str, Any], noisy: 
         best, made, balance = draw_partitions(run, level)
         found.append((best.labels, np.array([one.objective for one in made]), balance))
     checks.same_bits(*found)
+
+
+def test_fees_between_those_of_the_list_are_tried_where_these_are_dear(dataset: Callable[[str], sp.csr_array]) -> None:
+    # Of this web crawl the median cluster is just large enough with a fee of 0.005 for some seeds, and just not for others.
+    graph = dataset("uk_2007_05_100k")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "the graph is not fully connected")
+        warnings.filterwarnings("ignore", "one cluster holds")
+        models = [CoresetSpectralClustering(30, random_state=seed).fit(graph) for seed in range(3)]
+    cuts = [model.normalized_cut_ for model in models]
+    assert max(cuts) < 5 * min(cuts)
+    for model in models:
+        sizes = np.bincount(model.labels_)
+        assert np.median(sizes) > 0.28 * sizes.mean()

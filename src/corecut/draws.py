@@ -50,6 +50,8 @@ T = TypeVar("T")
 # β where the plain cut gives crumbs and giants: the first that does not, of those that are felt, not less than this share of
 # the mean conductance. A noisy graph has this one.
 BALANCES, _FELT, _NOISY = (0.0005, 0.0015, 0.005, 0.05, 0.1), 0.1, 0.05
+# Where the fee makes the cut so many times as large as it was with one that did not do, fees between the two are tried.
+_DEAR, _BETWEEN = 3.0, 2
 # What the clusters of the plain cut must be like: see _acceptable.
 _LEAST_MEDIAN, _GIANT_SHARE, _GIANT_FACTOR, _DIVISIBLE = 0.3, 0.2, 2.5, 1.5
 # Up to this mean conductance a graph counts as clean; above it no cluster may be so far from the mean, unless the fee would
@@ -128,7 +130,7 @@ def draw_partitions(run: Run, level: WeightedGraph, *, n_isolated: int = 0) -> t
         draws = [starts.draw(run, 0, objective)]
         best = _best_of_several(run, level, objective, draws, starts)
         return _with_pairs_tried(run, level, best, objective), draws, choices.balance
-    candidates, noisy = [0.0, *BALANCES], False
+    candidates, noisy, refused = [0.0, *BALANCES], False, None
     for trial in range(1, len(candidates) + 1):
         balance = candidates.pop(0)
         objective = objective_for(balance)
@@ -141,6 +143,7 @@ def draw_partitions(run: Run, level: WeightedGraph, *, n_isolated: int = 0) -> t
             least = _NOISY if noisy else _FELT * draws[0].objective / k
             candidates = [beta for beta in candidates if beta >= least]
         if candidates and not _acceptable(run, level, draws[0].labels):
+            refused = balance, draws[0]
             continue
         if balance == 0 and noisy and _uneven(run, level, draws[0]):
             with_fee = starts.draw(run, 0, objective_for(_NOISY), trial)
@@ -155,6 +158,22 @@ def draw_partitions(run: Run, level: WeightedGraph, *, n_isolated: int = 0) -> t
         crumbs = noisy and balance == 0 and _uneven(run, level, best)
         if not candidates or (_acceptable(run, level, best.labels) and not crumbs):
             break
+        refused = balance, best
+    for trial in range(len(BALANCES) + 2, len(BALANCES) + 2 + _BETWEEN):
+        # The least fee that will do may be far below the first one on the list that does.
+        if noisy or refused is None or _plain_cut(run, level, best) <= _DEAR * _plain_cut(run, level, refused[1]):
+            break
+        between = float(np.sqrt(max(refused[0], least) * balance))
+        one = starts.draw(run, 0, objective_for(between), trial)
+        if not _acceptable(run, level, one.labels):
+            refused = between, one
+            continue
+        made = [one]
+        better = _best_of_several(run, level, objective_for(between), made, starts, trial=trial)
+        if not _acceptable(run, level, better.labels):
+            refused = between, better
+            continue
+        balance, objective, draws, best = between, objective_for(between), made, better
     tried = _with_pairs_tried(run, level, best, objective)
     spoilt = _acceptable(run, level, best.labels) and not _acceptable(run, level, tried.labels)
     return best if spoilt else tried, draws, balance
@@ -280,6 +299,11 @@ def _acceptable(run: Run, level: WeightedGraph, labels: LabelArray) -> bool:
         return True
     cuts, conductance = split_costs(level, labels, giant, run.k, n_jobs=run.n_jobs)
     return bool(np.all(cuts > _DIVISIBLE * conductance))
+
+
+def _plain_cut(run: Run, level: WeightedGraph, draw: Draw) -> float:
+    plain = run.choices.objective(level.graph.degrees, balance=0.0)
+    return refine_weighted(level, draw.labels, plain, run.k, max_passes=0, n_jobs=run.n_jobs).objective
 
 
 def _uneven(run: Run, level: WeightedGraph, plain: Draw) -> bool:

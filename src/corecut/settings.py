@@ -10,8 +10,8 @@ graphs (docs/sparse-graphs.md):
   size was asked for; and where the induced mean degree of the coreset would fall below 15 (3 on dense graphs).
 - regularization (of the spectral step): 0 on dense graphs and without refinement; else 0.1 of the mean degree, less where
   clusters have fewer than 80 nodes. Where several draws are made, every other one has none.
-- balance: the least of 0, 0.0005, 0.0015, 0.005, 0.05 and 0.1 under which clusters are neither crumbs nor giants
-  (:mod:`corecut.draws`); 0 where sizes are bounded.
+- balance: the least of 0, 0.0005, 0.0015, 0.005, 0.05 and 0.1, or one between two of them, under which most clusters are no
+  crumbs and no giant falls into parts (:mod:`corecut.draws`); 0 where sizes are bounded.
 - n_init: up to five draws (eleven of two clusters, eight under tight bounds), fewer where the graph that they are made on is
   large beside the one that was aggregated; times `effort`.
 - bounds up to 1.5 times the mean cluster are tight: groups are then bounded by their number of nodes, draws begin with halving,
