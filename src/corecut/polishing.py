@@ -5,7 +5,7 @@ on it, where a move shifts what another partition has elsewhere, and then refine
 a little, in most turns, find ways that nodes cannot go one by one. Each turn adds what it finds to
 the partitions it chooses from (as evolutionary partitioners do; Sanders and Schulz 2012).
 
-Where sizes are bounded, every other turn loosens the bounds instead: nodes of the best partition move as if clusters might be
+Where sizes are bounded, every other turn loosens the bounds instead: nodes of a good partition move as if clusters might be
 larger and smaller by a share of the mean, and are brought back at the least cost. Full clusters hold back moves that are worth
 more than what others must pay for them, and no chain is long enough to find that out (compare the unconstrained refinement of
 Maas, Gottesbüren and Seemaier 2024). On graphs too large for turns there is time for a few such rounds only (:func:`loosen`).
@@ -29,10 +29,11 @@ from corecut.repair import repair_partition
 from corecut.side_by_side import side_by_side
 from corecut.weighted import WeightedGraph, sums_by
 
-# Partitions that a turn begins with, and turns that are made at the same time, from the same partitions.
-_PARENTS, _AT_ONCE = 3, 4
-# Turns without success after which no more are made.
-_IDLE = 16
+# Partitions that a turn begins with, and turns that are made at the same time, from the same partitions. Where sizes are
+# bounded, one of so many of the best is what a turn improves: the best alone is soon the father of all.
+_PARENTS, _AT_ONCE, _BEST = 3, 4, 6
+# Turns without success after which no more are made: of combinations alone, and where bounds are loosened as well.
+_IDLE, _IDLE_BOUNDED = 16, 32
 # How far groups, which are coarse, and nodes may be outside of bounds before they are brought into them, in turn, as shares of
 # the mean cluster; and nodes of the partitions that are given.
 _OF_GROUPS, _OF_NODES, _AT_FIRST = (0.0, 0.05, 0.1, 0.2), (0.05, 0.15, 0.3, 0.6), 0.3
@@ -72,13 +73,15 @@ def polish(
 
     def turn(number: int, threads: int) -> _Ranked | None:
         generator = np.random.default_rng((seed, number))
+        first = int(generator.integers(min(_BEST, len(pool)))) if objective.bounded else 0
         if objective.bounded and number % 2:
-            return loosened(generator, pool[0][1], _OF_NODES[number // 2 % len(_OF_NODES)], threads)
-        return combined(generator, _OF_GROUPS[number // 2 % len(_OF_GROUPS)], threads)
+            return loosened(generator, pool[first][1], _OF_NODES[number // 2 % len(_OF_NODES)], threads)
+        return combined(generator, first, _OF_GROUPS[number // 2 % len(_OF_GROUPS)], threads)
 
-    def combined(generator: np.random.Generator, slack: float, threads: int) -> _Ranked | None:
-        """Make a partition from the best and two others; None where all are the same."""
-        parents = [0, *(1 + generator.choice(len(pool) - 1, min(_PARENTS, len(pool)) - 1, replace=False))]
+    def combined(generator: np.random.Generator, first: int, slack: float, threads: int) -> _Ranked | None:
+        """Make a partition from one of the best and two others; None where all are the same."""
+        others = generator.choice(len(pool) - 1, min(_PARENTS, len(pool)) - 1, replace=False)
+        parents = [first, *(others + (others >= first))]
         groups = np.zeros(level.n_nodes, np.int64)
         for at in parents:
             groups = np.unique(groups * n_clusters + pool[at][1], return_inverse=True)[1]
@@ -87,7 +90,7 @@ def polish(
         member = np.unique(groups, return_index=True)[1]
         small = level.contract(groups.astype(np.int32), n_jobs=threads)
         looser = _looser(level, objective, n_clusters, slack)
-        found = repair_partition(small, pool[0][1][member], looser, n_clusters, random_state=generator, n_jobs=threads)
+        found = repair_partition(small, pool[first][1][member], looser, n_clusters, random_state=generator, n_jobs=threads)
         return _refined(level, found.labels[groups], objective, n_clusters, generator=generator, n_jobs=threads)
 
     def loosened(generator: np.random.Generator, labels: LabelArray, slack: float, threads: int) -> _Ranked:
@@ -106,9 +109,9 @@ def polish(
         return _refined(level, labels, objective, n_clusters, generator=generator, n_jobs=threads)
 
     pool = [one for one in at_once(refined, range(len(partitions))) if one]
-    idle, made = 0, len(partitions)
+    idle, made, most_idle = 0, len(partitions), _IDLE_BOUNDED if objective.bounded else _IDLE
     end = made + (turns if len(pool) > 1 else 0)
-    while made < end and idle < _IDLE:
+    while made < end and idle < most_idle:
         pool.sort(key=lambda one: one[0])
         numbers = range(made, min(made + _AT_ONCE, end))
         found = [one for one in at_once(turn, numbers) if one]

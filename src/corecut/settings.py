@@ -64,7 +64,7 @@ _DRAW_SHARE, _FEW_ENTRIES, _MOST_DRAWS, _TIGHT_DRAWS, _DRAWS_OF_TWO = 8, 1_600_0
 _FEW_SAMPLED = 100_000
 # Turns of polishing where bounds are tight, fewer where a graph has more than so many entries; and for every unit of effort
 # above 1, whatever the graph.
-_TURNS, _TURN_ENTRIES, _EXTRA_TURNS, _MOST_EFFORT = 80, 7_000_000, 8, 100.0
+_TURNS, _TURN_ENTRIES, _EXTRA_TURNS, _MOST_EFFORT = 120, 7_000_000, 8, 100.0
 # Cycles that improve borders where draws do not agree, on graphs of up to so many entries; and for every unit of effort above
 # 1, whatever the graph.
 _CYCLES, _CYCLE_ENTRIES, _EXTRA_CYCLES = 3, 500_000, 2
