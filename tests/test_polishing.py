@@ -12,10 +12,11 @@ import scipy.sparse as sp
 import twins
 
 from corecut import CoresetSpectralClustering, Graph, aggregate_graph, make_degree_corrected_sbm
+from corecut.engines import LocalEngine
 from corecut.metrics import Balance
 from corecut.objective import Objective
-from corecut.polishing import polish
-from corecut.refinement import bring_into_bounds
+from corecut.polishing import loosen, polish
+from corecut.refinement import bring_into_bounds, climb_weighted, refine_weighted
 from corecut.weighted import WeightedGraph
 
 K = 8
@@ -54,8 +55,10 @@ def test_it_is_never_worse_and_keeps_the_bounds(noisy: sp.csr_array, bounds: tup
 def test_turns_pay(noisy: sp.csr_array) -> None:
     objective = Objective(0.0, 95.0, 105.0)
     level, given = starts(noisy, objective, 5)
+    plain = min(climb_weighted(level, one, objective, K, patience=100, passes=10.0)[1] for one in given)
     none, many = (polish(level, given, objective, K, turns=turns, seed=1)[0] for turns in (0, 12))
-    assert value(noisy, many) < 0.97 * value(noisy, none)
+    assert value(noisy, none) < 0.97 * plain  # what is given is loosened at first
+    assert value(noisy, many) < value(noisy, none)
 
 
 def test_partitions_that_are_all_the_same_stay(noisy: sp.csr_array) -> None:
@@ -64,6 +67,43 @@ def test_partitions_that_are_all_the_same_stay(noisy: sp.csr_array) -> None:
     once, _ = polish(level, given, objective, K, turns=4, seed=0)
     again, _ = polish(level, [once, once, once], objective, K, turns=4, seed=0)
     assert value(noisy, again) <= value(noisy, once)
+
+
+def test_a_single_partition_is_loosened(noisy: sp.csr_array) -> None:
+    """Where there is nothing to combine with, turns outside of the bounds find what chains of moves do not."""
+    objective = Objective(0.0, 98.0, 102.0)
+    level, given = starts(noisy, objective, 1)
+    once, before = polish(level, given, objective, K, turns=0, seed=0)
+    found, after = polish(level, [once, once], objective, K, turns=12, seed=0)
+    assert after < before
+    assert set(np.bincount(found, minlength=K)) <= set(range(98, 103))
+
+
+@pytest.mark.parametrize("bounds", [(95.0, 105.0), (100.0, 100.0), (0.0, 104.0)])
+def test_bounds_are_loosened_for_a_while(noisy: sp.csr_array, bounds: tuple[float, float]) -> None:
+    objective = Objective(0.0, *bounds)
+    level, given = starts(noisy, objective, 3)
+    for labels in given:
+        stuck = refine_weighted(level, labels, objective, K)
+        found, reached = loosen(level, stuck.labels, stuck.objective, objective, K, engine=LocalEngine(2))
+        counts = np.bincount(found, minlength=K)
+        assert bounds[0] <= counts.min()
+        assert counts.max() <= bounds[1]
+        assert value(noisy, found) == pytest.approx(reached)
+        assert reached < 0.97 * stuck.objective
+        alone, _ = loosen(level, stuck.labels, stuck.objective, objective, K, engine=LocalEngine(1))
+        np.testing.assert_array_equal(found, alone)
+
+
+def test_what_is_best_already_is_not_loosened() -> None:
+    clean, truth = make_degree_corrected_sbm(400, 4, mean_degree=30, mixing=0.01, random_state=0)
+    counts = np.bincount(truth)
+    objective = Objective(0.0, float(counts.min()), float(counts.max()))
+    level, labels = WeightedGraph.of(Graph.from_matrix(clean)), truth.astype(np.int32)
+    before = refine_weighted(level, labels, objective, 4, max_passes=0).objective
+    found, after = loosen(level, labels, before, objective, 4, engine=LocalEngine(1))
+    assert after == before
+    np.testing.assert_array_equal(found, labels)
 
 
 def test_threads_do_not_matter(noisy: sp.csr_array) -> None:

@@ -3,7 +3,8 @@
 The partition is refined on every level on the way down, by moves of single nodes (or groups) and in chains of them. What comes
 of it is looked at again where there is a reason for doubt:
 
-- under tight bounds on sizes, which groups cannot meet, several draws are carried down and combined (:mod:`corecut.polishing`);
+- under tight bounds on sizes, which groups cannot meet, several draws are carried down and combined, and bounds
+  loosened for a while (:mod:`corecut.polishing`);
 - where draws did not agree, as on lattices and tori, borders are improved on every scale (:mod:`corecut.cycles`);
 - where draws did not agree and much of the cut has gone on the way down, groups did not fit the graph, nor may what was found
   on their quotient: nodes are halved instead, again and again, each half a graph of its own. Hypercubes are like that: they
@@ -24,7 +25,7 @@ from corecut.cycles import improve_by_cycles
 from corecut.draws import Run
 from corecut.engines import Engine, LocalEngine
 from corecut.objective import Objective
-from corecut.polishing import polish
+from corecut.polishing import loosen, polish
 from corecut.refinement import CLIMB, bring_into_bounds, climb_weighted, refine_weighted
 from corecut.repair import found_clusters
 from corecut.settings import Choices
@@ -56,6 +57,8 @@ def descend(
     if not choices.asked.refine:
         return labels
     objective = final_objective(whole, choices, balance)
+    if choices.loosens:
+        labels, value = loosen(whole, labels, value, objective, k, engine=engine)
     if choices.turns:
         labels, value = _polish(run, whole, levels, labels, draws, balance=balance)
     top = levels[-1] if levels else whole

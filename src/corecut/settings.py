@@ -15,7 +15,8 @@ graphs (docs/sparse-graphs.md):
 - n_init: up to five draws (eleven of two clusters, eight under tight bounds), fewer where the graph that they are made on is
   large beside the one that was aggregated; times `effort`.
 - bounds up to 1.5 times the mean cluster are tight: groups are then bounded by their number of nodes, draws begin with halving,
-  and the best of them are combined node by node (:mod:`corecut.polishing`), as far as the number of entries allows.
+  and the best of them are combined node by node, with bounds loosened for a while (:mod:`corecut.polishing`), as far as the
+  number of entries allows; on larger graphs one is loosened alone.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ _DRAW_SHARE, _FEW_ENTRIES, _MOST_DRAWS, _TIGHT_DRAWS, _DRAWS_OF_TWO = 8, 1_600_0
 _FEW_SAMPLED = 100_000
 # Turns of polishing where bounds are tight, fewer where a graph has more than so many entries; and for every unit of effort
 # above 1, whatever the graph.
-_TURNS, _TURN_ENTRIES, _EXTRA_TURNS, _MOST_EFFORT = 80, 7_000_000, 8, 100.0
+_TURNS, _TURN_ENTRIES, _EXTRA_TURNS, _MOST_EFFORT = 120, 7_000_000, 8, 100.0
 # Cycles that improve borders where draws do not agree, on graphs of up to so many entries; and for every unit of effort above
 # 1, whatever the graph.
 _CYCLES, _CYCLE_ENTRIES, _EXTRA_CYCLES = 3, 500_000, 2
@@ -223,9 +224,18 @@ class Choices:
         """Return how many turns of polishing the partition of all nodes gets."""
         if not self.asked.refine:
             return 0
-        usual = min(_TURNS, _TURN_ENTRIES // max(self.n_entries, 1)) if self.tight else 0
-        usual = usual if usual > 3 else 0  # a few turns hardly ever find anything
+        usual = self._usual_turns if self.tight else 0
         return round(usual * min(self.asked.effort, 1.0) + _EXTRA_TURNS * max(self.asked.effort - 1.0, 0.0))
+
+    @property
+    def loosens(self) -> bool:
+        """Say whether tight bounds are loosened for a while on a graph that is too large for turns."""
+        return self.tight and self._usual_turns == 0
+
+    @property
+    def _usual_turns(self) -> int:
+        turns = min(_TURNS, _TURN_ENTRIES // max(self.n_entries, 1))
+        return turns if turns > 3 else 0  # a few turns hardly ever find anything
 
     @property
     def cycles(self) -> int:

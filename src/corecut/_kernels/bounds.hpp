@@ -160,7 +160,7 @@ class Balancer {
         if (r.size() > kMostNeighbours) return;
         for (int64_t p = r.begin; p < r.end; ++p) {
             const int64_t y = a_.indices[p];
-            if (y == x) continue;
+            if (y == x || a_.row(y).size() > kMostNeighbours) continue;
             ++version_[y];
             if (const Candidate c = candidate(y); c.target >= 0) heap.push({c.cost, y, c.target, version_[y]});
         }
