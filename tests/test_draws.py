@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +15,7 @@ import scipy.sparse as sp
 import twins
 from sklearn.metrics import adjusted_rand_score
 
-from corecut import Graph, draws, make_degree_corrected_sbm
+from corecut import CoresetSpectralClustering, Graph, draws, make_degree_corrected_sbm
 from corecut._progress import Stages
 from corecut._random import as_generator
 from corecut.draws import Draw, Run, _acceptable, _settled, combine, draw_partitions, finish
