@@ -215,6 +215,8 @@ def test_a_file_does_not_take_the_place_of_a_device_or_a_pipe(tmp_path: Path) ->
     os.mkfifo(pipe)
     with pytest.raises(OSError, match=r"pipe is a device or a pipe, which a file would replace; give the name of a file"):
         fit("graph").save(pipe)
+    with pytest.raises(OSError, match=r"pipe is a device or a pipe, not a model file"):
+        load(pipe)
     assert pipe.is_fifo()
     assert list(tmp_path.iterdir()) == [pipe]
 

@@ -458,8 +458,8 @@ class GraphClusterer:
         ----------
         library
             "networkx": a label by node, for `networkx.set_node_attributes`; "igraph": a membership list, for
-            `igraph.VertexClustering`; "pandas": a Series with the nodes' names as index; "anndata": the same as categories, for
-            a column of `obs`; "torch": an integer tensor.
+            `igraph.VertexClustering`; "pandas": a Series with the nodes' names as index; "anndata": categories for a column of
+            `obs`, by the cells' names or in their order; "torch": an integer tensor.
         """
         self._check_fitted()
         check_option(library, "library", ("networkx", "igraph", "pandas", "anndata", "torch"))
