@@ -259,6 +259,19 @@ def test_content_that_no_model_has_is_refused(tmp_path: Path, change: str) -> No
         load(tmp_path / "m")
 
 
+def test_sparse_points_of_another_shape_are_refused(tmp_path: Path) -> None:
+    changes: dict[str, Any] = {
+        "points_data": lambda data: data[None],
+        "points_indptr": lambda indptr: -indptr,  # which scipy does not mind
+        "points_indices": lambda indices: indices[:-1],
+    }
+    for name, change in changes.items():
+        fit("sparse points").save(tmp_path / "m")
+        rewritten(tmp_path / "m", lambda _, arrays, name=name, change=change: arrays.update({name: change(arrays[name])}))
+        with pytest.raises(GraphFileError, match="it has no points"):
+            load(tmp_path / "m")
+
+
 def test_damage_is_named(tmp_path: Path) -> None:
     path = tmp_path / "m"
     fit("points").save(path)

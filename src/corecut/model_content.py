@@ -126,7 +126,11 @@ def _source(file: ModelFile, affinity: Callable[..., float] | None, n: int) -> F
         points = arrays["points"]
         _require(file, points.shape == (n, columns) and points.dtype.kind == "f", "no points")
     else:
-        data, indices, indptr = (arrays[f"points_{part}"] for part in ("data", "indices", "indptr"))
+        data, indices, indptr = parts = [arrays[f"points_{part}"] for part in ("data", "indices", "indptr")]
+        _require(file, all(part.ndim == 1 for part in parts) and data.dtype.kind == "f", "no points")
+        # scipy lets borders below 0 pass, which kernels would follow.
+        _require(file, indptr.shape == (n + 1,) and bool((np.diff(indptr) >= 0).all()), "no points")
+        _require(file, indptr[0] == 0 and indptr[-1] == data.size == indices.size, "no points")
         try:
             points = sp.csr_array((data, indices, indptr), shape=(n, columns))
             points.check_format(full_check=True)
