@@ -271,7 +271,7 @@ def test_libraries_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) -
 
 def test_names_that_no_file_can_hold_are_told(tmp_path: Any) -> None:
     grid = as_graph(nx.grid_2d_graph(3, 3))
-    with pytest.raises(ValueError, match="node ids must be integers, or text throughout; turn them into text with str"):
+    with pytest.raises(ValueError, match=r"integers, or text throughout, and one is \(0, 0\); turn them into text with str"):
         write_graph(grid, tmp_path / "grid.csv")
     write_graph(as_graph(G), tmp_path / "named.parquet")
     assert entries(read_graph(tmp_path / "named.parquet")) == pytest.approx(TRUE)
@@ -502,6 +502,18 @@ def test_annotated_data_are_a_graph() -> None:
     adata.obs["here"] = model.labels_as("anndata")
     assert adata.obs["here"].dtype == "category"
     assert adata.obs["here"].notna().all()
+    # Of the matrix alone the cells' names are not known: then their order counts, and no column is left empty.
+    adata.obs["there"] = CoresetSpectralClustering(3, random_state=0).fit(adata.obsp["connectivities"]).labels_as("anndata")
+    assert adata.obs["there"].tolist() == adata.obs["here"].tolist()
+
+
+def test_what_is_kept_of_a_found_number_of_clusters_fits_into_a_file(tmp_path: Any) -> None:
+    adata = cells()
+    for_anndata.cluster(adata, "auto", random_state=np.random.default_rng(0), max_cluster_size=np.float64(1.5))
+    assert adata.uns["corecut"]["params"] == {"n_clusters": "auto", "obsp": "connectivities", "max_cluster_size": 1.5}
+    assert adata.uns["corecut"]["selection"].startswith("3 clusters: one more would cost")
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    assert anndata.read_h5ad(tmp_path / "cells.h5ad").uns["corecut"]["selection"] == adata.uns["corecut"]["selection"]
 
 
 def test_views_of_annotated_data() -> None:
@@ -526,8 +538,12 @@ def test_annotated_data_without_their_graph() -> None:
     for act in (lambda: for_anndata.cluster(adata, 3), lambda: CoresetSpectralClustering(2).fit(adata)):
         with pytest.raises(KeyError, match=r"it holds nothing; run scanpy.pp.neighbors\(adata\) first"):
             act()
-    with pytest.raises(TypeError, match="unexpected keyword argument 'resolution'"):
+    with pytest.raises(TypeError, match=r"cluster has no resolution=: the number of clusters is chosen by n_clusters="):
         for_anndata.cluster(cells(), 3, resolution=1.0)
+    with pytest.raises(TypeError, match=r"cluster has no affinity=: the graph is that of obsp="):
+        for_anndata.cluster(cells(), 3, affinity="rbf")
+    with pytest.raises(TypeError, match=r"adata must be an AnnData, got ndarray; CoresetSpectralClustering\(k\).fit takes"):
+        for_anndata.cluster(np.zeros((3, 3)), 3)
 
 
 def test_labels_as_names_what_there_is() -> None:

@@ -52,6 +52,7 @@ def test_other_tensors_are_points(device: str) -> None:
     model = CoresetSpectralClustering(2, random_state=0)
     expected = model.fit(points).labels_
     np.testing.assert_array_equal(model.fit(torch.tensor(points, requires_grad=True, device=device)).labels_, expected)
+    assert model.fit(torch.tensor(points, device=device).bfloat16()).labels_.shape == (60,)  # which NumPy does not know
 
 
 def test_graphs_of_pytorch_geometric() -> None:
@@ -65,6 +66,13 @@ def test_graphs_of_pytorch_geometric() -> None:
         CoresetSpectralClustering(3, affinity="rbf").fit(data)
     with pytest.raises(TypeError, match="has no edge_index; pass that of one kind of edge"):
         as_graph(pyg.HeteroData())
+    # from_networkx calls them so.
+    np.testing.assert_allclose(as_graph(pyg.Data(edge_index=EDGE_INDEX, weight=WEIGHTS)).adjacency.toarray(), A)
+    for attributes in (WEIGHTS.detach(), WEIGHTS.detach()[:, None]):
+        with pytest.warns(UserWarning, match=r"edge_attr is left out: every edge weighs 1; if it holds the weights set data"):
+            assert as_graph(pyg.Data(edge_index=EDGE_INDEX, edge_attr=attributes)).weights is None
+    features = torch.ones((EDGE_INDEX.shape[1], 3))
+    assert as_graph(pyg.Data(edge_index=EDGE_INDEX, edge_attr=features, weight=torch.ones(4))).weights is None
 
 
 def test_bad_tensors_are_refused_with_the_cure() -> None:
@@ -77,3 +85,11 @@ def test_bad_tensors_are_refused_with_the_cure() -> None:
         to_graph(EDGE_INDEX, edge_weight=-WEIGHTS)
     with pytest.raises(ValueError, match="edge_weight and num_nodes belong to an edge index"):
         to_graph(torch.tensor(A), num_nodes=90)
+    with pytest.raises(ValueError, match=r"edge 1 .*\(1, -1\), names a node that there is not; they are 0 to 1"):
+        as_graph(torch.tensor([[0, 1, 1], [1, -1, 0]]))
+    with pytest.raises(ValueError, match=r"names a node that there is not; they are 0 to 4: set num_nodes="):
+        to_graph(EDGE_INDEX, num_nodes=5)
+    with pytest.raises(
+        ValueError, match=r'a tensor like X is taken for a graph: pass affinity="nearest_neighbors" if its rows'
+    ):
+        CoresetSpectralClustering(2).fit(torch.tensor([[0, 1, 2], [1, 2, 3]]))

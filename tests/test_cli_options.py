@@ -37,6 +37,7 @@ SCAN = ("scan", "g.txt", "-k", "2..12")
 SCAN_POINTS = ("scan", "both.txt", "--points", "-k", "2..12")
 EVALUATE = ("evaluate", "g.txt", "wide.csv", "--column", "dept")
 PREDICT = ("predict", "g.model", "new.txt", "-o", "out.csv")
+PREDICT_POINTS = ("predict", "p.model", "both.txt", "--features", "0,1", "-o", "out.csv")
 REPORT = ("report", "g.txt", "wide.csv", "--column", "dept", "-o", "out.html")
 PLOT = ("plot", "embedding", "g.txt", "wide.csv", "--column", "dept", "-o", "out.svg")
 PLANTED = ("generate", "planted", "--nodes", 300, "-k", 3, "-o", "out.txt")
@@ -75,6 +76,7 @@ CASES: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     ("evaluate", "as_json"): (EVALUATE, ("--json",)),
     ("evaluate", "quiet"): (EVALUATE, ("--quiet",)),
     ("predict", "output"): (PREDICT, ("-o", "other.npy")),
+    ("predict", "features"): (PREDICT_POINTS, ("--features", "1,0")),
     ("predict", "as_json"): (PREDICT, ("--json",)),
     ("predict", "quiet"): (PREDICT, ("--quiet",)),
     ("report", "output"): (REPORT, ("-o", "other.html")),
@@ -135,6 +137,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     CoresetSpectralClustering(3, random_state=0).fit(read_graph(folder / "g.txt")).save(folder / "g.model")
     # A list of edges with weights, and a table of points as well.
     (folder / "both.txt").write_text("\n".join(f"{line} {len(line) ** 2}" for line in lines[:400]))
+    CoresetSpectralClustering(3, random_state=0).fit(np.loadtxt(folder / "both.txt")[:, :2]).save(folder / "p.model")
     other = np.random.default_rng(1).integers(0, 4, 200)
     table = [f"{node},n{b},d{a}" for node, (a, b) in enumerate(zip(truth, other, strict=True))]
     (folder / "wide.csv").write_text("\n".join(["node,name,dept", *table]))

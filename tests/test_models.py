@@ -215,6 +215,8 @@ def test_a_file_does_not_take_the_place_of_a_device_or_a_pipe(tmp_path: Path) ->
     os.mkfifo(pipe)
     with pytest.raises(OSError, match=r"pipe is a device or a pipe, which a file would replace; give the name of a file"):
         fit("graph").save(pipe)
+    with pytest.raises(OSError, match=r"pipe is a device or a pipe, not a model file"):
+        load(pipe)
     assert pipe.is_fifo()
     assert list(tmp_path.iterdir()) == [pipe]
 
@@ -243,6 +245,8 @@ CHANGES: dict[str, tuple[Any, str]] = {
     "infinite": (lambda said, arrays: arrays.update(volume=arrays["volume"] * np.inf), "not finite"),
     "few rows": (lambda said, arrays: arrays.update(fingerprints=arrays["fingerprints"][:7]), "no fingerprints"),
     "columns": (lambda said, arrays: said["input"].update(columns=-1), "no number of columns"),
+    "features": (lambda said, arrays: said["fitted"].update(n_features_in_=3), "another number of features than of columns"),
+    "no number": (lambda said, arrays: said["input"].update(parameters={"gamma": "x"}), "no parameters of its affinity"),
     "fee": (lambda said, arrays: said.update(fee="much"), "no fee"),
 }
 
@@ -253,6 +257,19 @@ def test_content_that_no_model_has_is_refused(tmp_path: Path, change: str) -> No
     rewritten(tmp_path / "m", CHANGES[change][0])
     with pytest.raises(GraphFileError, match=f"holds no model that this version of corecut knows .*{CHANGES[change][1]}"):
         load(tmp_path / "m")
+
+
+def test_sparse_points_of_another_shape_are_refused(tmp_path: Path) -> None:
+    changes: dict[str, Any] = {
+        "points_data": lambda data: data[None],
+        "points_indptr": lambda indptr: -indptr,  # which scipy does not mind
+        "points_indices": lambda indices: indices[:-1],
+    }
+    for name, change in changes.items():
+        fit("sparse points").save(tmp_path / "m")
+        rewritten(tmp_path / "m", lambda _, arrays, name=name, change=change: arrays.update({name: change(arrays[name])}))
+        with pytest.raises(GraphFileError, match="it has no points"):
+            load(tmp_path / "m")
 
 
 def test_damage_is_named(tmp_path: Path) -> None:
@@ -419,6 +436,11 @@ def test_columns_of_new_points_are_found_by_their_names(run: Any) -> None:
     np.testing.assert_array_equal(np.load("labels.npy"), model.labels_)
     Path("few.csv").write_text("a,b,c,d,f\n1,2,3,4,5\n")
     assert "there is no column 'e'; the columns are a, b, c, d, f" in run("predict", "p.model", "few.csv").stderr
+    CoresetSpectralClustering(3, random_state=3).fit(POINTS).save("unnamed.model")
+    words = "the column 'name' holds text; choose the columns that are numbers with --features"
+    assert words in run("predict", "unnamed.model", "other.csv").stderr.replace("\n", " ")
+    assert run("predict", "unnamed.model", "other.csv", "--features", "a,b,c,d,e", "-o", "labels.npy", "-q").exit_code == 0
+    np.testing.assert_array_equal(np.load("labels.npy"), load("unnamed.model").labels_)
     refused = run("predict", "p.model", "old.csv", "--columns", "a,b")
     assert refused.exit_code == 2
     assert "it is about edges, and old.csv is a table of rows" in refused.stderr
@@ -429,6 +451,8 @@ def test_the_command_line_refuses_in_a_sentence(run: Any) -> None:
     n = load("m.model").labels_.size
     Path("strangers.txt").write_text("x1 y2\nx1 y3\n")
     Path("points.csv").write_text("a,b\n1,2\n")
+    np.save("negative.npy", -np.ones((2, n)))
+    sp.save_npz("narrow.npz", sp.csr_array(np.ones((2, 9))))
     fit("points").save("p.model")
     cases = [
         (("predict", "m.model", "old.txt"), 1, f"has no new node: all {n} were clustered"),
@@ -436,7 +460,14 @@ def test_the_command_line_refuses_in_a_sentence(run: Any) -> None:
         (("predict", "old.txt", "new.txt"), 1, "is not a model file of corecut"),
         (("predict", "none.model", "new.txt"), 1, "there is no file none.model"),
         (("predict", "p.model", "nothing.csv"), 1, "nothing.csv"),
-        (("predict", "p.model", "points.csv"), 1, "expecting 5 features"),
+        (("predict", "p.model", "points.csv"), 1, "points.csv: X has 2 features, but CoresetSpectralClustering is expecting 5"),
+        (("predict", "m.model", "negative.npy"), 1, "negative.npy: the graph has a negative weight: entry (0, 0) = -1"),
+        (("predict", "m.model", "narrow.npz"), 1, f"narrow.npz: its rows have 9 columns, and the model expects {n}"),
+        (
+            ("predict", "m.model", "new.txt", "--features", "a"),
+            2,
+            "it chooses columns of points, and m.model is a model of a graph",
+        ),
         (("predict", "p.model", "old.txt"), 1, "old.txt"),
         (("predict", "m.model", "new.txt", "-o", "m.model"), 2, "is a file that is read"),
         (("predict", "m.model", "new.txt", "-o", "labels.doc"), 1, "cannot tell the format"),

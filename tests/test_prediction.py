@@ -16,6 +16,7 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import NearestNeighbors
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from corecut import (
     CoresetKernelKMeans,
@@ -29,6 +30,7 @@ from corecut import (
     refine_partition,
 )
 from corecut._typing import FloatArray
+from corecut.graph import with_names
 from corecut.objective import Objective, typical_volume
 from corecut.prediction import FittedClusters, FittedInput, point_fingerprints
 
@@ -376,6 +378,72 @@ def test_new_data_that_do_not_fit_are_refused(hidden: Any, points: Any) -> None:
         of_points.predict(np.full((2, 5), np.nan))
     with pytest.raises(TypeError, match="the name of a file"):
         model.predict("rows.npz")
+    with pytest.raises(TypeError, match="X is a NoneType; predict takes a row of similarities to the fitted nodes"):
+        model.predict(None)
+    with pytest.raises(ValueError, match=f"rows of X are not of one length: expected {n} similarities in each"):
+        model.predict([[1.0] * n, [1.0]])
+    with pytest.raises(TypeError, match="X is a Graph; predict takes points, as this model was fitted on points"):
+        of_points.predict(Graph.from_matrix(graph))
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match=r"the column 3 holds text \('x'\)"):
+        of_points.predict(pd.DataFrame(points[0]).assign(**{"3": "x"}).drop(columns=3).rename(columns={"3": 3}))
+
+
+def test_a_graph_of_other_nodes_is_refused(hidden: Any) -> None:
+    """Its columns are not the fitted nodes, though there are as many."""
+    plain = Graph.from_matrix(hidden[0])
+    names = np.array([f"p{i}" for i in range(plain.n_nodes)], object)
+    model = CoresetSpectralClustering(6, random_state=0).fit(with_names(plain, names))
+    for same in (with_names(plain, names), plain):
+        np.testing.assert_array_equal(model.predict(same), model.labels_)
+    last = names.size - 1
+    with pytest.raises(ValueError, match=f"not the fitted ones in their order: node 0 is 'p{last}', the fitted one is 'p0'"):
+        model.predict(with_names(plain, names[::-1].copy()))
+
+
+def test_entries_of_sparse_points_may_be_stored_in_parts(points: Any) -> None:
+    X = sp.csr_array(np.where(np.abs(points[0]) < 1, 0, points[0]))
+    parts = sp.csr_array((np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape)
+    before = parts.copy()
+    model = CoresetSpectralClustering(4, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.predict(parts), model.labels_)
+    np.testing.assert_array_equal(CoresetSpectralClustering(4, random_state=0).fit(parts).labels_, model.labels_)
+    checks.same_bits(parts, before)
+
+
+def test_negative_distances_are_refused(points: Any) -> None:
+    X = points[0]
+    distances = NearestNeighbors(n_neighbors=30).fit(X).kneighbors_graph(mode="distance")
+    model = CoresetSpectralClustering(4, affinity="precomputed_nearest_neighbors", n_neighbors=12, random_state=0)
+    model.fit(distances)
+    bad = distances[:3].copy()
+    bad.data[65] = -0.5
+    for form in (bad, bad.toarray()):
+        with pytest.raises(ValueError, match=r"row 2 of X has a negative distance \(-0.5\)"):
+            model.predict(form)
+
+
+def test_kernels_do_not_depend_on_the_threads_of_blas(rng: np.random.Generator) -> None:
+    """The last bits of a matrix product do: confidence differed between machines."""
+    X, seen = rng.normal(size=(40, 3)), set()
+
+    def alike(x: np.ndarray, y: np.ndarray) -> float:
+        if not fitting:
+            seen.update(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
+        return float(np.exp(-((x - y) ** 2).sum()))
+
+    fitting = True
+    model = CoresetSpectralClustering(2, affinity=alike, random_state=0).fit(X)
+    fitting = False
+    with threadpool_limits(2, "blas"):
+        model.predict(X[:2] + 0.1)
+    assert seen == {1}
+
+
+def test_sparse_points_may_have_billions_of_columns(points: Any) -> None:
+    X = sp.csr_array(np.abs(points[0][:200]).round())
+    wide = sp.csr_array((X.data, X.indices.astype(np.int64) * 10**9, X.indptr), shape=(200, 5 * 10**9))
+    assert np.unique(point_fingerprints(wide)).size == np.unique(point_fingerprints(X)).size
 
 
 def test_the_rows_are_not_changed(hidden: Any) -> None:

@@ -99,7 +99,10 @@ IRIS = "5.1,3.5,1.4,0.2,setosa\n4.9,3.0,1.4,0.2,setosa\n"
         (IRIS, "has 5 columns, and no names say which hold the edges"),
         ("sepal_length,sepal_width,petal_length,petal_width,species\n" + IRIS, "has 5 columns, and no names"),
         ("1 2 3 4 5 6\n4 5 6 7 8 9\n", "has 6 columns"),
-        ("x,y\n0.5,1.5\n0.7,2.5\n", "'0.5' where an id should be is a number with a fraction; is this a table of measurements"),
+        (
+            "x,y\n0.5,1.5\n0.7,2.5\n",
+            "'0.5' where an id should be is a number with a fraction; is this a table of measurements.* --points",
+        ),
         ("0.5 1.5\n3 4\n", "'0.5' where an id should be is a number with a fraction"),
         ('{"nodes": [{"id": 1}], "links": [{"source": 1, "target": 2}]}', "is a JSON file"),
         ('[{"source": 1, "target": 2}]\n', "is a JSON file"),

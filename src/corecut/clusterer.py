@@ -50,7 +50,15 @@ from corecut.neighbors import (
 )
 from corecut.node_ids import labels_by_name
 from corecut.objective import Objective
-from corecut.prediction import FittedClusters, FittedInput, graph_fingerprints, matrix_fingerprints, predict_rows
+from corecut.prediction import (
+    PREDICTED,
+    FittedClusters,
+    FittedInput,
+    checked_rows,
+    graph_fingerprints,
+    matrix_fingerprints,
+    predict_rows,
+)
 from corecut.selection import Selection, asked_range, select
 
 Affinity = (
@@ -183,9 +191,15 @@ class GraphClusterer:
         from sklearn.utils.validation import validate_data
 
         least = 1 if new else 2
-        return validate_data(
+        points = validate_data(
             self, X, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_min_samples=least, reset=not new
         )
+        if sp.issparse(points) and not points.has_canonical_format:
+            summed = points.copy()
+            summed.sum_duplicates()
+            if summed.nnz < points.nnz:  # entries were stored in parts; the order alone, that of distances, is kept
+                points = summed
+        return points
 
     def _neighbor_graph(self, points: Any, stage: Stages) -> Graph:
         """Return the neighbour graph of points, and keep how well it was found."""
@@ -244,19 +258,16 @@ class GraphClusterer:
         except NotSymmetricError as error:
             if self.affinity != "auto" or is_surely_graph(X):
                 raise
-            kind = "sparse matrix" if sp.issparse(X) else "frame"
+            kind = "square sparse matrix" if sp.issparse(X) else "square frame" if hasattr(X, "columns") else "tensor like X"
             raise NotSymmetricError(
-                f'{error}; a square {kind} is taken for a graph: pass affinity="nearest_neighbors" if its rows are points'
+                f'{error}; a {kind} is taken for a graph: pass affinity="nearest_neighbors" if its rows are points'
             ) from None
 
     def _named_points(self, X: Any) -> Any:
         """Return points in a form that scikit-learn takes, and keep their names: the index of a frame."""
         adapter = adapter_of(X)
-        self._names = None
-        if hasattr(adapter, "row_names"):
-            adapter.check_features(X)
-            self._names = adapter.row_names(X)
-        return adapter.matrix_of(X) if hasattr(adapter, "matrix_of") else X
+        self._names = adapter.row_names(X) if hasattr(adapter, "row_names") else None
+        return _points_of(X)
 
     def _fitted(
         self,
@@ -377,34 +388,13 @@ class GraphClusterer:
 
     def _new_rows(self, X: Any) -> Any:
         """Check new data against what was fitted."""
-        if is_surely_graph(X) and not isinstance(X, Graph):
+        of_graph = self._source.affinity == "precomputed"
+        if is_surely_graph(X) and not (of_graph and isinstance(X, Graph)):
             kind = "the name of a file" if is_path(X) else f"a {type(X).__name__}"
-            raise TypeError(
-                f"X is {kind}; predict takes points, or a row of similarities to the fitted nodes for each new node"
-            )
-        if self._source.affinity != "precomputed":
-            adapter = adapter_of(X)
-            return self._checked_points(adapter.matrix_of(X) if hasattr(adapter, "matrix_of") else X, new=True)
-        if not isinstance(X, Graph):
-            adapter = adapter_of(X)
-            X = adapter.columns_of_nodes(X, self._names) if hasattr(adapter, "columns_of_nodes") else X
-            X = adapter.matrix_of(X) if hasattr(adapter, "matrix_of") else X
-            X = X if sp.issparse(X) else np.asarray(X)
-        shape = (X.n_nodes, X.n_nodes) if isinstance(X, Graph) else X.shape
-        n = self._source.n_columns
-        if len(shape) != 2:
-            raise ValueError(
-                f"X must have a row for every new node with {n} similarities, got {len(shape)} dimension(s). "
-                "Reshape your data: X.reshape(1, -1) is one node"
-            )
-        if shape[1] != n:
-            raise ValueError(
-                f"X has {shape[1]} features, but {type(self).__name__} is expecting {n} features as input: the similarities of "
-                "every new node to the fitted nodes"
-            )
-        if not isinstance(X, Graph) and X.dtype.kind not in "biuf":
-            raise TypeError(f"similarities must be real numbers, got dtype {X.dtype}")
-        return X
+            raise TypeError(f"X is {kind}; {PREDICTED['graph' if of_graph else 'points']}")
+        if of_graph:
+            return checked_rows(X, self._source.n_columns, self._names, owner=type(self).__name__)
+        return self._checked_points(_points_of(X), new=True)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a file, which :func:`corecut.load` opens; a file of that name is replaced.
@@ -468,8 +458,8 @@ class GraphClusterer:
         ----------
         library
             "networkx": a label by node, for `networkx.set_node_attributes`; "igraph": a membership list, for
-            `igraph.VertexClustering`; "pandas": a Series with the nodes' names as index; "anndata": the same as categories, for
-            a column of `obs`; "torch": an integer tensor.
+            `igraph.VertexClustering`; "pandas": a Series with the nodes' names as index; "anndata": categories for a column of
+            `obs`, by the cells' names or in their order; "torch": an integer tensor.
         """
         self._check_fitted()
         check_option(library, "library", ("networkx", "igraph", "pandas", "anndata", "torch"))
@@ -491,6 +481,14 @@ class GraphClusterer:
         """Cluster `X` and return the labels; see :meth:`fit`."""
         self.fit(X, y)
         return self.labels_
+
+
+def _points_of(X: Any) -> Any:
+    """Return points in a form that scikit-learn takes; a column of text in a frame is refused by its name."""
+    adapter = adapter_of(X)
+    if hasattr(adapter, "check_features"):
+        adapter.check_features(X)
+    return adapter.matrix_of(X) if hasattr(adapter, "matrix_of") else X
 
 
 def _shares_memory(graph: Graph, matrix: Any) -> bool:

@@ -99,6 +99,7 @@ def _content(file: ModelFile, affinity: Callable[..., float] | None) -> Content:
     _require(file, isinstance(said["settings"], dict) and isinstance(said["fitted"], dict), "no settings")
     settings, fitted = dict(said["settings"]), dict(said["fitted"])
     _require(file, all(_FITTED_NAME.fullmatch(name) and name != "labels_" for name in fitted), "an attribute that no model has")
+    _require(file, fitted.get("n_features_in_") == source.n_columns, "another number of features than of columns")
     if callable(source.affinity):
         settings["affinity"] = source.affinity
     if said["feature_names"] is not None:
@@ -112,7 +113,7 @@ def _source(file: ModelFile, affinity: Callable[..., float] | None, n: int) -> F
     said, arrays = file.description["input"], file.arrays
     kind, columns, neighbors = said["affinity"], said["columns"], said["neighbors"]
     _require(file, all(isinstance(number, int) and number >= 0 for number in (columns, neighbors)), "no number of columns")
-    _require(file, isinstance(said["parameters"], dict), "no parameters of its affinity")
+    _require(file, _are_numbers(said["parameters"]), "no parameters of its affinity")
     if kind is None:
         kind = affinity or _missing_function(file)
     elif affinity is not None:
@@ -125,7 +126,11 @@ def _source(file: ModelFile, affinity: Callable[..., float] | None, n: int) -> F
         points = arrays["points"]
         _require(file, points.shape == (n, columns) and points.dtype.kind == "f", "no points")
     else:
-        data, indices, indptr = (arrays[f"points_{part}"] for part in ("data", "indices", "indptr"))
+        data, indices, indptr = parts = [arrays[f"points_{part}"] for part in ("data", "indices", "indptr")]
+        _require(file, all(part.ndim == 1 for part in parts) and data.dtype.kind == "f", "no points")
+        # scipy lets borders below 0 pass, which kernels would follow.
+        _require(file, indptr.shape == (n + 1,) and bool((np.diff(indptr) >= 0).all()), "no points")
+        _require(file, indptr[0] == 0 and indptr[-1] == data.size == indices.size, "no points")
         try:
             points = sp.csr_array((data, indices, indptr), shape=(n, columns))
             points.check_format(full_check=True)
@@ -133,6 +138,10 @@ def _source(file: ModelFile, affinity: Callable[..., float] | None, n: int) -> F
             raise file.damaged(first_line(error)) from None
     _require(file, neighbors <= n and (kind != "nearest_neighbors" or neighbors >= 2), "no number of neighbours")
     return FittedInput(kind, columns, neighbors, said["parameters"], points)
+
+
+def _are_numbers(parameters: Any) -> bool:
+    return isinstance(parameters, dict) and all(isinstance(value, float) for value in parameters.values())
 
 
 def _missing_function(file: ModelFile) -> Callable[..., float]:

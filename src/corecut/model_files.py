@@ -54,6 +54,8 @@ class ModelFile:
         if file.is_dir():
             raise IsADirectoryError(f"{file} is a directory, not a model file; give the name of a file in it")
         if not file.is_file():
+            if file.exists():
+                raise OSError(f"{file} is a device or a pipe, not a model file; give the name of a file")
             raise FileNotFoundError(f"there is no file {file}")
         with file.open("rb") as stream:
             size = os.fstat(stream.fileno()).st_size

@@ -29,8 +29,13 @@ def checked_ids(node_ids: AnyArray | None) -> AnyArray | None:
     if ids.dtype.kind == "O":
         if all(isinstance(name, str) for name in ids):
             return ids
-        if not all(isinstance(name, int | np.integer) and not isinstance(name, bool) for name in ids):
-            raise ValueError("node ids must be integers, or text throughout; turn them into text with str")
+        whole = [isinstance(name, int | np.integer) and not isinstance(name, bool) for name in ids]
+        if not all(whole):
+            other = ids[whole.index(False)]
+            raise ValueError(
+                f"node ids must be integers, or text throughout, and one is {other!r}; turn them into text with str, as "
+                "networkx.relabel_nodes(G, str) does"
+            )
         if any(not -(2**63) <= int(name) < 2**63 for name in ids):
             raise ValueError("a node id does not fit in 64 bits; turn the ids into text with str")
     elif ids.dtype.kind not in "iu":

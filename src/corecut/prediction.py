@@ -40,14 +40,21 @@ from numpy.typing import NDArray
 from corecut import _core
 from corecut._typing import AnyArray, FloatArray, IntArray, LabelArray
 from corecut._validation import thread_count
-from corecut.graph import CsrArrays, Graph, csr_arrays
+from corecut.graph import CsrArrays, Graph, adapter_of, csr_arrays
 from corecut.neighbors import nearest
+from corecut.spectral.blas import single_threaded_blas
 
 FingerprintArray = NDArray[np.uint64]
 
 # Rows of a block: of few neighbours each, and such that all similarities of a block to the fitted points take 64 MB.
 _BLOCK, _BLOCK_ENTRIES = 1 << 16, 1 << 22
 _GOLDEN = 0x9E3779B97F4A7C15
+
+PREDICTED = {
+    "graph": "predict takes a row of similarities to the fitted nodes for each new node: a matrix, an array or a Graph",
+    "points": "predict takes points, as this model was fitted on points",
+}
+"""What prediction takes, by what was fitted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +179,7 @@ class FittedInput:
 
     def _near_by_distance(self, X: Any, first: int, n_jobs: int | None) -> Rows:
         """Rows of distances: 1 to the nearest fitted points among those that have one."""
+        _refuse_negative(X, first)
         if not sp.issparse(X):
             numbers = _fingerprinted(csr_arrays(X), self.n_columns, n_jobs)[1]
             indices = np.argsort(X, axis=1, kind="stable")[:, : self.n_neighbors]
@@ -197,11 +205,12 @@ class FittedInput:
         parameters = {"metric": self.affinity, **self.parameters, **({"filter_params": True} if named else {})}
         # scikit-learn's kernels in Cython take no arrays that are read-only, as those of a mapped file are.
         X, points = (one if sp.issparse(one) else np.require(one, requirements="W") for one in (X, self.points))
-        similarities = pairwise_kernels(X, points, **parameters)
-        rows, n = similarities.shape
-        # Few at a time: a function is asked for one pair after the other, a kernel for all pairs of some.
-        few = 32 if named else 1
-        loops = [pairwise_kernels(X[i : i + few], **parameters).diagonal() for i in range(0, rows, few)]
+        with single_threaded_blas():
+            similarities = pairwise_kernels(X, points, **parameters)
+            rows, n = similarities.shape
+            # Few at a time: a function is asked for one pair after the other, a kernel for all pairs of some.
+            few = 32 if named else 1
+            loops = [pairwise_kernels(X[i : i + few], **parameters).diagonal() for i in range(0, rows, few)]
         matrix = _core.Matrix(np.arange(rows + 1) * n, np.tile(np.arange(n, dtype=np.int32), rows), similarities.ravel())
         return Rows(first, matrix, self._fitted_points(X), np.concatenate(loops).astype(np.float64))
 
@@ -254,12 +263,11 @@ def point_fingerprints(points: Any) -> FingerprintArray:
 
     The same for dense and sparse points and for float32 and float64, where the coordinates are the same numbers.
     """
-    factors = _odd_numbers(points.shape[1])
-    if sp.issparse(points):
-        terms = _bits(points.data) * factors[points.indices]
+    if sp.issparse(points):  # of the columns that occur: there may be billions
+        terms = _bits(points.data) * _odd_numbers(points.indices)
         sums = np.concatenate([[np.uint64(0)], np.cumsum(terms, dtype=np.uint64)])
         return np.asarray(sums[points.indptr[1:]] - sums[points.indptr[:-1]] + np.uint64(_GOLDEN))
-    numbers = np.empty(points.shape[0], np.uint64)
+    numbers, factors = np.empty(points.shape[0], np.uint64), _odd_numbers(np.arange(points.shape[1]))
     size = max(1, _BLOCK_ENTRIES // max(points.shape[1], 1))
     for begin in range(0, points.shape[0], size):
         numbers[begin : begin + size] = _bits(points[begin : begin + size]) @ factors + np.uint64(_GOLDEN)
@@ -272,8 +280,8 @@ def _bits(values: AnyArray) -> NDArray[np.uint64]:
     return np.asarray(bits ^ (bits >> np.uint64(32)))
 
 
-def _odd_numbers(count: int) -> NDArray[np.uint64]:
-    steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(_GOLDEN)
+def _odd_numbers(columns: IntArray) -> NDArray[np.uint64]:
+    steps = (columns.astype(np.uint64) + np.uint64(1)) * np.uint64(_GOLDEN)
     return np.asarray((steps ^ (steps >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) | np.uint64(1))
 
 
@@ -297,6 +305,72 @@ def _of_neighbors(indices: IntArray, nodes: IntArray, first: int) -> Rows:
     others = indices[np.arange(indices.shape[1]) != dropped[:, None]].astype(np.int64)
     borders = np.arange(indices.shape[0] + 1) * (indices.shape[1] - 1)
     return Rows(first, _core.Matrix(borders, others, None), nodes, np.ones(indices.shape[0]))
+
+
+def _refuse_negative(distances: Any, first: int) -> None:
+    """Refuse a distance below 0, which would count as very near; the fit refuses it, too."""
+    values = distances.data if sp.issparse(distances) else distances
+    if values.size and values.min() < 0:
+        at = int(values.argmin())
+        row = int(np.searchsorted(distances.indptr, at, side="right")) - 1 if sp.issparse(distances) else at // values.shape[1]
+        raise ValueError(
+            f"row {first + row} of X has a negative distance ({values.min():g}); distances to the fitted points are 0 or more"
+        )
+
+
+def checked_rows(X: Any, n_columns: int, names: AnyArray | None, *, owner: str) -> Any:
+    """Return rows of similarities to the fitted nodes as a matrix, an array or a Graph; refuse anything else.
+
+    Parameters
+    ----------
+    X
+        What the user gave.
+    n_columns, names
+        Number of the fitted nodes, and what they are called; None where they are numbered.
+    owner
+        Name of the estimator, for messages.
+    """
+    if isinstance(X, Graph):
+        shape: tuple[int, ...] = (X.n_nodes, X.n_nodes)
+    else:
+        adapter = adapter_of(X)
+        X = adapter.columns_of_nodes(X, names) if hasattr(adapter, "columns_of_nodes") else X
+        X = adapter.matrix_of(X) if hasattr(adapter, "matrix_of") else X
+        try:
+            table = X if sp.issparse(X) else np.asarray(X)
+        except ValueError:
+            raise ValueError(f"the rows of X are not of one length: expected {n_columns} similarities in each") from None
+        if len(table.shape) == 0:
+            raise TypeError(f"X is a {type(X).__name__}; {PREDICTED['graph']}")
+        X, shape = table, table.shape
+    if len(shape) != 2:
+        raise ValueError(
+            f"X must have a row for every new node with {n_columns} similarities, got {len(shape)} dimension(s). "
+            "Reshape your data: X.reshape(1, -1) is one node"
+        )
+    if shape[1] != n_columns:
+        raise ValueError(
+            f"X has {shape[1]} features, but {owner} is expecting {n_columns} features as input: the similarities of "
+            "every new node to the fitted nodes"
+        )
+    if isinstance(X, Graph):
+        _refuse_other_nodes(X, names)
+    elif X.dtype.kind not in "biuf":
+        raise TypeError(f"similarities must be real numbers, got dtype {X.dtype}; convert them first")
+    return X
+
+
+def _refuse_other_nodes(graph: Graph, names: AnyArray | None) -> None:
+    """Refuse a graph whose nodes have names that are not those of the fitted ones, in their order: its columns are others."""
+    if names is None or graph.node_ids is None:
+        return
+    pairs = zip(graph.node_ids.tolist(), names.tolist(), strict=True)
+    number, differ = next(((i, pair) for i, pair in enumerate(pairs) if pair[0] != pair[1]), (0, None))
+    if differ is not None:
+        raise ValueError(
+            f"the Graph's nodes are not the fitted ones in their order: node {number} is {differ[0]!r}, the fitted one is "
+            f"{differ[1]!r}; pass the matrix of similarities with its columns in the order of node_ids_"
+        )
 
 
 def predict_rows(

@@ -32,7 +32,7 @@ from scipy.special import gammaln
 from corecut._progress import Stages
 from corecut._random import as_generator
 from corecut._typing import FloatArray, IntArray, LabelArray, RandomState
-from corecut._validation import check_count, check_n_clusters, check_real
+from corecut._validation import check_count, check_real
 from corecut.aggregation import aggregate_graph
 from corecut.draws import Run, embed, round_rows
 from corecut.graph import Graph, as_graph
@@ -150,7 +150,8 @@ class Selection:
         other = "" if self.runner_up is None else f"; the runner-up is {self.runner_up}"
         if not self.stands_out:
             what = "one cluster describes the graph best" if self.best == 1 else f"{self.best} clusters describe it shortest"
-            return f"no number of clusters stands out, as in a graph without clusters; {what} (unsure{other})"
+            among = f"of {self.k_min:,} to {self.k_max:,} clusters no number stands out"
+            return f"{among}, as in a graph without clusters; {what} (unsure{other})"
         leap = f"one more would cost {self.leaps[self.best]:.2f} times as much as it would if nothing set them apart"
         crumbs = next(one.crumbs for one in self.path if one.n_clusters == self.best)
         if crumbs:
@@ -285,12 +286,11 @@ def check_range(k_min: Any, k_max: Any, graph: Graph) -> tuple[int, int]:
     nodes = int(np.count_nonzero(graph.degrees))
     if nodes == 0:
         raise ValueError("the graph has no edges: there is nothing to cluster by")
-    if k_max is None:
-        usual = min(math.ceil(_ROOT * math.sqrt(nodes)), _MOST, nodes // _LEAST_NODES)
-        return check_n_clusters(low, nodes), min(max(usual, low, 2), nodes)
-    high = check_count(k_max, "k_max", minimum=low, maximum=_LIMIT)
+    usual = min(math.ceil(_ROOT * math.sqrt(nodes)), _MOST, nodes // _LEAST_NODES)
+    high = max(low, min(max(usual, 2), nodes)) if k_max is None else check_count(k_max, "k_max", minimum=low, maximum=_LIMIT)
     if high > nodes:
-        raise ValueError(f"k_max={high} is more than the {nodes} nodes that have edges: ask for at most as many clusters")
+        name, value = ("k_min", low) if low > nodes else ("k_max", high)
+        raise ValueError(f"{name}={value} is more than the {nodes} nodes that have edges: ask for at most as many clusters")
     return low, high
 
 

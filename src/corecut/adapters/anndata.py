@@ -8,10 +8,25 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from corecut._typing import AnyArray
 from corecut.adapters import node_names
 from corecut.estimators import CoresetSpectralClustering
 from corecut.graph import Check, Graph, Symmetrize, with_names
+
+# What scanpy's functions take besides, and what does it here.
+_SCANPYS = {
+    "resolution": 'the number of clusters is chosen by n_clusters=, or found with n_clusters="auto"',
+    "adjacency": "CoresetSpectralClustering(k).fit(adjacency) takes a matrix",
+    "restrict_to": "cluster a part: part = adata[adata.obs[key] == value].copy()",
+    "partition_type": "the objective is the normalised cut",
+    "n_iterations": "refinement goes on until no move is left",
+    "use_weights": "weights are used; pass obsp= of a graph without them",
+    "directed": "graphs are undirected; symmetrize= merges both directions",
+    "flavor": "there is one method",
+    "affinity": "the graph is that of obsp=, or of neighbors_key=",
+}
 
 
 def cluster(
@@ -34,7 +49,8 @@ def cluster(
     n_clusters
         Number of clusters k.
     key_added
-        Where the result goes: labels to `adata.obs[key_added]`, parameters and the normalised cut to `adata.uns[key_added]`.
+        Where the result goes: labels to `adata.obs[key_added]`, parameters and the normalised cut to `adata.uns[key_added]`,
+        and how sure the number of clusters is where it was found.
     obsp
         Key of the graph in `adata.obsp`.
     neighbors_key
@@ -63,6 +79,13 @@ def cluster(
     """
     import pandas as pd
 
+    if not hasattr(adata, "obsp"):
+        raise TypeError(
+            f"adata must be an AnnData, got {type(adata).__name__}; CoresetSpectralClustering(k).fit takes other data"
+        )
+    for name in parameters:
+        if name in _SCANPYS:
+            raise TypeError(f"cluster has no {name}=: {_SCANPYS[name]}")
     key = graph_key(adata, obsp=obsp, neighbors_key=neighbors_key)
     model = CoresetSpectralClustering(n_clusters, affinity="precomputed", random_state=random_state, **parameters)
     model.fit(adata.obsp[key])
@@ -73,11 +96,11 @@ def cluster(
     told = {"n_clusters": n_clusters, "random_state": random_state, "obsp": key, **parameters}
     if neighbors_key is not None:
         told["neighbors_key"] = neighbors_key
-    # Files of AnnData hold no None.
-    adata.uns[key_added] = {
-        "params": {name: value for name, value in told.items() if value is not None},
-        "normalized_cut": model.normalized_cut_,
-    }
+    # Files of AnnData hold neither None nor a generator.
+    params = {name: value for name, value in told.items() if isinstance(value, bool | int | float | str | np.generic)}
+    adata.uns[key_added] = {"params": params, "normalized_cut": model.normalized_cut_}
+    if hasattr(model, "selection_"):
+        adata.uns[key_added]["selection"] = model.selection_.sentence
     return adata if copy else None
 
 
@@ -108,8 +131,11 @@ def opened(adata: Any, *, symmetrize: Symmetrize, check: Check, n_jobs: int | No
 
 
 def labels_of(labels: AnyArray, names: AnyArray | None) -> Any:
-    """Return labels as a categorical column for `adata.obs`."""
+    """Return labels as a categorical column for `adata.obs`: by the cells' names, or in their order where they have none."""
+    import pandas as pd
+
     from corecut.adapters.pandas import labels_of as series_of
 
-    series = series_of(labels, names).astype(str)
-    return series.astype("category").cat.set_categories([str(label) for label in range(int(labels.max()) + 1)])
+    column = pd.Categorical.from_codes(labels, categories=[str(label) for label in range(int(labels.max()) + 1)])
+    # An index of numbers would match no cell, and leave the column empty.
+    return column if names is None else pd.Series(column, index=series_of(labels, names).index, name="label")

@@ -63,7 +63,8 @@ def _holds_edges(frame: Any, ends: tuple[Any, Any]) -> bool:
 def opened(frame: Any, *, symmetrize: Symmetrize, check: Check, n_jobs: int | None) -> Graph:
     """Return the graph of a table of edges, or of an adjacency frame."""
     if len(getattr(frame, "shape", ())) != 2:
-        raise TypeError(f"a graph cannot be made of a {type(frame).__name__}; pass a frame of edges or a square frame")
+        cure = "call collect() first" if hasattr(frame, "collect") else "pass a frame of edges or a square frame"
+        raise TypeError(f"a graph cannot be made of a {type(frame).__name__}; {cure}")
     if has_edge_columns(frame):
         if symmetrize is not None:
             raise ValueError(

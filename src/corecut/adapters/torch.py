@@ -13,7 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from corecut._typing import AnyArray
+from corecut._validation import check_count
 from corecut.adapters import checked_weights
+from corecut.advice import advise
 from corecut.graph import Check, Graph, NotSymmetricError, Symmetrize
 
 
@@ -46,7 +48,8 @@ def to_graph(
         An edge index of shape (2, edges), a `Data` (its `edge_index`, `edge_weight` and `num_nodes`), or a square tensor,
         sparse or dense.
     edge_weight
-        Weights of the edges of an edge index; those of a `Data` by default.
+        Weights of the edges of an edge index; by default those of a `Data`: its `edge_weight`, or its `weight`, as
+        `from_networkx` calls it.
     num_nodes
         Number of nodes of an edge index; the highest number plus one by default.
     symmetrize, check, n_jobs
@@ -66,7 +69,7 @@ def to_graph(
             raise ValueError("edge_weight and num_nodes belong to an edge index of shape (2, edges), this tensor is a matrix")
         return Graph.from_matrix(matrix_of(index), symmetrize=symmetrize, check=check, n_jobs=n_jobs)
     if index is not X:
-        edge_weight = getattr(X, "edge_weight", None) if edge_weight is None else edge_weight
+        edge_weight = _weights_of(X, index.shape[1]) if edge_weight is None else edge_weight
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # that it is inferred from the edges, where nothing else tells
             num_nodes = X.num_nodes if num_nodes is None else num_nodes
@@ -77,7 +80,14 @@ def to_graph(
         if given.shape != (source.size,):
             raise ValueError(f"edge_weight must be one number per edge: expected shape ({source.size},), got {given.shape}")
         weights = checked_weights(given, lambda i: f"edge ({source[i]}, {target[i]})")
-    n = int(num_nodes) if num_nodes is not None else int(max(source.max(initial=-1), target.max(initial=-1))) + 1
+    ends = np.stack([source, target])
+    n = int(ends.max(initial=-1)) + 1 if num_nodes is None else check_count(num_nodes, "num_nodes", minimum=0)
+    if ends.min(initial=0) < 0 or ends.max(initial=-1) >= n:
+        at = int(np.flatnonzero((ends < 0).any(axis=0) | (ends >= n).any(axis=0))[0])
+        raise ValueError(
+            f"edge {at} of the edge index, ({source[at]}, {target[at]}), names a node that there is not; they are "
+            f"0 to {n - 1}: set num_nodes=, or mend the edge index"
+        )
     matrix = sp.coo_array((weights, (source, target)), shape=(n, n))
     try:
         return Graph.from_matrix(matrix, symmetrize=symmetrize, check=check, n_jobs=n_jobs)
@@ -90,6 +100,8 @@ def to_graph(
 def matrix_of(X: Any) -> Any:
     """Return a tensor as an array, or as a scipy matrix where it is sparse."""
     X = X.detach().cpu()
+    if "bfloat16" in str(X.dtype):  # which NumPy does not know
+        X = X.float()
     if not _is_sparse(X):
         return np.asarray(X)
     X = X.to_sparse_coo().coalesce()
@@ -102,6 +114,21 @@ def labels_of(labels: AnyArray, names: AnyArray | None) -> Any:
 
     del names  # nodes are known by their numbers
     return torch.as_tensor(labels.astype(np.int64))
+
+
+def _weights_of(data: Any, n_edges: int) -> Any:
+    """Return the weights of the edges of a `Data`, None where it has none; tell of an attribute that may be meant for them."""
+    for name in ("edge_weight", "weight"):
+        found = getattr(data, name, None)
+        if found is not None and (name == "edge_weight" or tuple(getattr(found, "shape", ())) == (n_edges,)):
+            return found
+    shape = tuple(getattr(getattr(data, "edge_attr", None), "shape", ()))
+    if shape in ((n_edges,), (n_edges, 1)):
+        advise(
+            "the Data has no edge_weight, and its edge_attr is left out: every edge weighs 1; if it holds the weights set "
+            "data.edge_weight = data.edge_attr.flatten()"
+        )
+    return None
 
 
 def _is_tensor(X: Any) -> bool:

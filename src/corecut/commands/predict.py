@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 import typer
 
-from corecut._files import GraphFileError, ending_of, is_same
+from corecut._files import GraphFileError, ending_of, first_line, is_same
 from corecut._typing import AnyArray
 from corecut.commands.options import Jobs, Reading, reading, shared
 from corecut.commands.screen import Screen, screen
@@ -40,6 +40,13 @@ def predict(
             "--output", "-o", help="Labels file: .parquet, .csv, .tsv (also .gz, .zst, .bz2) or .npy; - for TSV on stdout."
         ),
     ] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(
+            help="For a model of points: the columns to take, by name or by number from 0, in the order of those that were "
+            "fitted; by default those of their names, or all."
+        ),
+    ] = None,
     jobs: Jobs = None,
     reading: Reading,
     screen: Screen,
@@ -60,9 +67,14 @@ def predict(
     begin = perf_counter()
     fitted = load(model)
     fitted.n_jobs = jobs
-    X, names = _rows(fitted, new, reading, screen, jobs)
+    if features is not None and fitted.affinity_ == "precomputed":
+        raise typer.BadParameter(f"it chooses columns of points, and {model} is a model of a graph", param_hint="--features")
+    X, names = _rows(fitted, new, reading, screen, features=features, jobs=jobs)
     read = perf_counter() - begin
-    labels, confidence = fitted.predict(X, return_confidence=True)
+    try:
+        labels, confidence = fitted.predict(X, return_confidence=True)
+    except (ValueError, TypeError) as error:
+        raise GraphFileError(f"{new}: {first_line(error)}") from None
     if to_stdout:
         ids = range(labels.size) if names is None else names.tolist()
         sys.stdout.writelines(f"{node}\t{label}\n" for node, label in zip(ids, labels.tolist(), strict=True))
@@ -94,25 +106,32 @@ def predict(
         screen.say("the labels were not saved; add -o labels.parquet (or .csv, .tsv, .npy) to keep them")
 
 
-def _rows(fitted: Any, new: Path, reading: Reading, screen: Screen, jobs: int | None) -> tuple[Any, AnyArray | None]:
+def _rows(
+    fitted: Any, new: Path, reading: Reading, screen: Screen, *, features: str | None, jobs: int | None
+) -> tuple[Any, AnyArray | None]:
     """Return what `predict` takes, and the names of its rows; None where they are numbered."""
     if ending_of(new) == ".npz":
         content = read_npz(new)
         if isinstance(content, ArchivedMatrix) and content.matrix.shape[1] == fitted.n_features_in_:
             return content.matrix, content.node_ids
+        if isinstance(content, ArchivedMatrix) and content.matrix.shape[0] != content.matrix.shape[1]:
+            found, expected = content.matrix.shape[1], fitted.n_features_in_
+            raise GraphFileError(
+                f"{new}: its rows have {found:,} columns, and the model expects {expected:,}; give a column each"
+            )
     if fitted.affinity_ != "precomputed" or ending_of(new) == ".npy":
-        return _points(fitted, new, reading)
+        return _points(fitted, new, features, reading)
     with reading.load(new, screen, jobs) as (graph, _):
         return _new_nodes(graph, fitted.node_ids_, fitted.labels_.size, new, screen)
 
 
-def _points(fitted: Any, new: Path, reading: Reading) -> tuple[AnyArray, AnyArray | None]:
+def _points(fitted: Any, new: Path, features: str | None, reading: Reading) -> tuple[AnyArray, AnyArray | None]:
     """Return the points of a table, its columns found by the names that they had when the model was fitted, and their names."""
     option = reading.about_edges()
     if option is not None:
         raise typer.BadParameter(f"it is about edges, and {new} is a table of rows", param_hint=option)
     known = vars(fitted).pop("feature_names_in_", None)  # scikit-learn would miss them in an array
-    points = reading.points(new, None, fitted=known)
+    points = reading.points(new, features, fitted=known if features is None else None)
     return points.values, points.names
 
 

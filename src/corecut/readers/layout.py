@@ -258,7 +258,8 @@ def _refuse_measurements(ends: list[_Row], where: str) -> None:
         if fractions and all(is_number(f.text) and not f.quoted for f in values):
             raise GraphFileError(
                 f"{where}: {shown(fractions[0])} where an id should be is a number with a fraction; is this a table of "
-                'measurements? For edges choose other columns, or read ids as "text"'
+                'measurements? For edges choose other columns, or read ids as "text"; points are clustered with --points, or '
+                "as an array by fit"
             )
 
 
