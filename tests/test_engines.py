@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -433,6 +435,50 @@ def test_a_wrong_address_is_told() -> None:
         pass
     with pytest.raises(EngineError, match="no Dask scheduler answers at 'nonsense'"), connect("nonsense", timeout=0.5):
         pass
+
+
+@pytest.mark.parametrize("address", ["local:0", "local:abc", "LOCAL:2"])
+def test_a_wrong_number_of_processes_is_told_at_once(address: str) -> None:
+    with pytest.raises(EngineError, match=f"'{address}' names no number of worker processes"), connect(address):
+        pass
+
+
+def test_an_address_where_something_else_listens_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        with (
+            pytest.raises(EngineError, match=rf"no Dask scheduler answers at 'tcp://127\.0\.0\.1:{port}' \(something else"),
+            connect(f"tcp://127.0.0.1:{port}", timeout=0.5),
+        ):
+            pass
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_processes_of_a_run_do_not_hear_ctrl_c() -> None:
+    # A terminal sends it to all of them, and each would print where it was.
+    with connect("local:1") as client:
+        processes = client.run(os.getpid)
+        for process in processes.values():
+            os.kill(process, signal.SIGINT)
+        assert client.run(os.getpid) == processes
+        assert client.submit(abs, -3).result() == 3
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def test_a_client_that_cannot_be_used_is_told(cluster: Any, stored: dict[bool, Graph]) -> None:
+    with distributed.Client(cluster) as closed:
+        pass
+    with pytest.raises(EngineError, match="the Dask client is closed: connect again"):
+        fitted(closed, stored[False])
+    with pytest.raises(EngineError, match="the Dask client is closed: connect again"):
+        fitted(closed, planted())
+
+    async def fit() -> None:
+        async with distributed.Client(cluster.scheduler_address, asynchronous=True) as client:
+            with pytest.raises(TypeError, match="client must not be asynchronous"):
+                fitted(client, stored[False])
+
+    asyncio.run(fit())
 
 
 def test_workers_that_do_not_see_the_graph_are_told(client: Any, tmp_path: Path) -> None:
