@@ -654,8 +654,9 @@ def test_options_of_the_engine_are_checked(client: Any, name: str) -> None:
 
 
 def test_resuming_needs_a_seed(client: Any, stored: dict[bool, Graph]) -> None:
-    with pytest.raises(EngineError, match="resume needs a seed"):
-        CoresetSpectralClustering(K, engine=DaskEngine(client, resume=True)).fit(stored[False])
+    for seed in (None, np.random.default_rng(0)):  # all generators have one name
+        with pytest.raises(EngineError, match="resume needs a seed"):
+            CoresetSpectralClustering(K, engine=DaskEngine(client, resume=True), random_state=seed).fit(stored[False])
 
 
 def test_other_files_of_a_scratch_folder_stay(client: Any, stored: dict[bool, Graph], tmp_path: Path) -> None:
