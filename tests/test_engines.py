@@ -39,7 +39,7 @@ from corecut.commands.machines import Machines
 from corecut.coreset import importance_sample
 from corecut.coreset_graphs import graph_of_coreset
 from corecut.edges import EdgeRules
-from corecut.engines import LocalEngine, scratch as scratch_files, tables, tasks
+from corecut.engines import LocalEngine, dask as dask_engine, scratch as scratch_files, session, tables, tasks
 from corecut.engines.cluster import Cluster, connect
 from corecut.engines.scratch import EngineError, Scratch, ScratchError, load, save
 from corecut.engines.session import divided
@@ -684,6 +684,51 @@ def test_one_run_at_a_time_has_a_scratch_folder(tmp_path: Path) -> None:
     with one, pytest.raises(EngineError, match="is in use"), two:
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_run_that_fails_before_its_first_checkpoint_leaves_nothing(tmp_path: Path, begun: bool) -> None:
+    def fail() -> None:
+        with Scratch(tmp_path / "scratch").session("one", resume=False):
+            (tmp_path / "scratch" / "001-components").mkdir()
+            save(tmp_path / "scratch" / "001-components" / ("result.npz" if begun else "first-0.npz"), numbers=np.arange(3))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert [path.name for path in tmp_path.iterdir()] == (["scratch"] if begun else [])
+
+
+def test_a_scratch_folder_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: Any, **options: Any) -> Any:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    # A disk that may only be read refuses to remove what is not there, too.
+    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(ScratchError, match=r"cannot write some\.npz into the scratch folder .*Read-only file system"):
+        save(tmp_path / "some.npz", numbers=np.arange(3))
+
+
+def test_the_disk_need_not_have_room_for_all_files_of_a_contraction(
+    client: Any, stored: dict[bool, Graph], expected: dict[bool, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[int, int]] = []
+    assemble, checksums = session.assemble, session._checksums
+
+    def assembling(folder: Path, firsts: list[int]) -> Any:
+        seen.append((len(list(folder.glob("merged-*"))), len(list(folder.glob("piece-*")))))
+        return assemble(folder, firsts)
+
+    def summing(level: Path) -> Any:
+        seen.append((len(list(level.parent.glob("merged-*.[cw]*.npy"))), 0))
+        return checksums(level)
+
+    monkeypatch.setattr(dask_engine, "assemble", assembling)
+    monkeypatch.setattr(session, "_checksums", summing)
+    assert is_same(fitted(client, stored[False]), expected[False])
+    assert seen[0][0] > 0
+    assert seen[0][1] == seen[1][0] == 0
 
 
 def test_files_of_the_scratch_folder_are_whole_or_refused(tmp_path: Path) -> None:

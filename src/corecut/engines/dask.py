@@ -238,6 +238,7 @@ class DaskEngine:
             self.cluster.map("contraction", tasks.contract_rows, (place, str(here.folder), count, borders), blocks)
             begins = np.array([begin for begin, _ in blocks])
             self.cluster.map("contraction", tasks.merge_groups, (str(here.folder), count, borders, begins), parts)
+            here.drop("piece-")
             sums = assemble(here.folder, [first for first, _ in parts])
             here.finish(sums=sums, keep=("level",))
         elif self.resume:

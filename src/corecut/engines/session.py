@@ -77,7 +77,7 @@ def divided(borders: AnyArray, count: int, unit: int) -> list[tasks.Block]:
 
 
 def assemble(folder: Path, firsts: list[int]) -> IntArray:
-    """Put the quotient's rows together from the parts' files, without ever holding them all. Returns checksums.
+    """Put the quotient's rows together from the parts' files, which go away, without ever holding them all. Returns checksums.
 
     They are in the folder `level`, each array in a file that can be mapped.
     """
@@ -91,7 +91,9 @@ def assemble(folder: Path, firsts: list[int]) -> IntArray:
             header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (total,)}
             np.lib.format.write_array_header_1_0(file, header)
             for first in firsts:
-                file.write(np.load(folder / f"merged-{first}.{part}.npy", mmap_mode="r").data)
+                merged = folder / f"merged-{first}.{part}.npy"
+                file.write(np.load(merged, mmap_mode="r").data)
+                merged.unlink()  # the disk need not have room for both
     return _checksums(level)
 
 
