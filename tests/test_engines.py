@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import json
+import logging
 import os
 import signal
 import socket
@@ -425,6 +426,15 @@ def test_a_lost_scheduler_is_told_and_the_run_resumed(
     monkeypatch.setattr(Cluster, "map", run)
     assert is_same(fitted(client, stored[False], resume=True), expected[False])
     assert left_behind(stored[False]) == []
+
+
+def test_dask_is_silent_of_what_the_command_tells(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    handler = logging.StreamHandler()  # as Dask has one where nobody looks at its words
+    monkeypatch.setattr(logging.getLogger("distributed"), "handlers", [handler])
+    with connect(cluster.scheduler_address) as client:
+        assert len(client.nthreads()) > 0
+        assert handler.level >= logging.CRITICAL
+    assert handler.level == logging.NOTSET
 
 
 def test_a_wrong_address_is_told() -> None:

@@ -52,6 +52,8 @@ def connect(address: str, *, timeout: float = 10.0) -> Iterator[Any]:
                     )
                 client = distributed.Client(cluster, direct_to_workers=True)
             else:
+                # Of a scheduler that goes away Dask tells in thirty lines, and we in one.
+                stack.enter_context(distributed.utils.silence_logging_cmgr(50))
                 asyncio.run(_greet(address, timeout))
                 client = distributed.Client(address, timeout=timeout)
         except (OSError, ValueError, TypeError, TimeoutError) as error:
