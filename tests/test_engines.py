@@ -383,6 +383,16 @@ def test_a_damaged_checkpoint_is_refused(
         fitted(client, stored[False], scratch=tmp_path / "scratch", resume=True)
 
 
+def test_degrees_of_a_quotient_are_not_taken_from_a_killed_run(tmp_path: Path) -> None:
+    graph, level = planted(), tmp_path / "level"
+    level.mkdir()
+    (level / "degrees.npy").write_bytes(b"damaged")
+    run = session.Session(tmp_path)
+    run.know(graph.indices, level)
+    assert run.place(graph).folder == str(level)
+    assert np.array_equal(np.load(level / "degrees.npy"), graph.degrees)
+
+
 # Functions inside of tests travel to the workers whole: these do not know the module of the tests.
 
 

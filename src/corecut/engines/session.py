@@ -26,6 +26,7 @@ class Session:
         self.run = secrets.token_hex(4)
         self._stages = 0
         self._known: list[tuple[AnyArray, Path]] = []
+        self._completed: set[Path] = set()
         self._kernels: list[tuple[AnyArray, Path]] = []
 
     def stage(self, name: str) -> Checkpoints:
@@ -42,8 +43,10 @@ class Session:
     def place(self, graph: Graph) -> tasks.Place:
         """Return where a graph lies; a quotient's degrees are put beside it when they are first needed."""
         folder = self._find(graph)
-        if not GraphStore.is_store(folder) and not (folder / "degrees.npy").exists():
+        if folder not in self._completed and not GraphStore.is_store(folder):
+            # Also in a run that is resumed: this file has no checksum.
             save_plain(folder / "degrees.npy", graph.degrees)
+            self._completed.add(folder)
         return tasks.Place(str(folder), self.run)
 
     def kernel(self, kernel: KernelView) -> Path:
