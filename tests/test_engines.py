@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
+import logging
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -37,7 +40,7 @@ from corecut.commands.machines import Machines
 from corecut.coreset import importance_sample
 from corecut.coreset_graphs import graph_of_coreset
 from corecut.edges import EdgeRules
-from corecut.engines import LocalEngine, scratch as scratch_files, tables, tasks
+from corecut.engines import LocalEngine, dask as dask_engine, scratch as scratch_files, session, tables, tasks
 from corecut.engines.cluster import Cluster, connect
 from corecut.engines.scratch import EngineError, Scratch, ScratchError, load, save
 from corecut.engines.session import divided
@@ -380,6 +383,16 @@ def test_a_damaged_checkpoint_is_refused(
         fitted(client, stored[False], scratch=tmp_path / "scratch", resume=True)
 
 
+def test_degrees_of_a_quotient_are_not_taken_from_a_killed_run(tmp_path: Path) -> None:
+    graph, level = planted(), tmp_path / "level"
+    level.mkdir()
+    (level / "degrees.npy").write_bytes(b"damaged")
+    run = session.Session(tmp_path)
+    run.know(graph.indices, level)
+    assert run.place(graph).folder == str(level)
+    assert np.array_equal(np.load(level / "degrees.npy"), graph.degrees)
+
+
 # Functions inside of tests travel to the workers whole: these do not know the module of the tests.
 
 
@@ -425,6 +438,15 @@ def test_a_lost_scheduler_is_told_and_the_run_resumed(
     assert left_behind(stored[False]) == []
 
 
+def test_dask_is_silent_of_what_the_command_tells(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    handler = logging.StreamHandler()  # as Dask has one where nobody looks at its words
+    monkeypatch.setattr(logging.getLogger("distributed"), "handlers", [handler])
+    with connect(cluster.scheduler_address) as client:
+        assert len(client.nthreads()) > 0
+        assert handler.level >= logging.CRITICAL
+    assert handler.level == logging.NOTSET
+
+
 def test_a_wrong_address_is_told() -> None:
     with (
         pytest.raises(EngineError, match=r"no Dask scheduler answers at 'tcp://127.0.0.1:1' .* local:4"),
@@ -433,6 +455,50 @@ def test_a_wrong_address_is_told() -> None:
         pass
     with pytest.raises(EngineError, match="no Dask scheduler answers at 'nonsense'"), connect("nonsense", timeout=0.5):
         pass
+
+
+@pytest.mark.parametrize("address", ["local:0", "local:abc", "LOCAL:2"])
+def test_a_wrong_number_of_processes_is_told_at_once(address: str) -> None:
+    with pytest.raises(EngineError, match=f"'{address}' names no number of worker processes"), connect(address):
+        pass
+
+
+def test_an_address_where_something_else_listens_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        with (
+            pytest.raises(EngineError, match=rf"no Dask scheduler answers at 'tcp://127\.0\.0\.1:{port}' \(something else"),
+            connect(f"tcp://127.0.0.1:{port}", timeout=0.5),
+        ):
+            pass
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_processes_of_a_run_do_not_hear_ctrl_c() -> None:
+    # A terminal sends it to all of them, and each would print where it was.
+    with connect("local:1") as client:
+        processes = client.run(os.getpid)
+        for process in processes.values():
+            os.kill(process, signal.SIGINT)
+        assert client.run(os.getpid) == processes
+        assert client.submit(abs, -3).result() == 3
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def test_a_client_that_cannot_be_used_is_told(cluster: Any, stored: dict[bool, Graph]) -> None:
+    with distributed.Client(cluster) as closed:
+        pass
+    with pytest.raises(EngineError, match="the Dask client is closed: connect again"):
+        fitted(closed, stored[False])
+    with pytest.raises(EngineError, match="the Dask client is closed: connect again"):
+        fitted(closed, planted())
+
+    async def fit() -> None:
+        async with distributed.Client(cluster.scheduler_address, asynchronous=True) as client:
+            with pytest.raises(TypeError, match="client must not be asynchronous"):
+                fitted(client, stored[False])
+
+    asyncio.run(fit())
 
 
 def test_workers_that_do_not_see_the_graph_are_told(client: Any, tmp_path: Path) -> None:
@@ -608,8 +674,9 @@ def test_options_of_the_engine_are_checked(client: Any, name: str) -> None:
 
 
 def test_resuming_needs_a_seed(client: Any, stored: dict[bool, Graph]) -> None:
-    with pytest.raises(EngineError, match="resume needs a seed"):
-        CoresetSpectralClustering(K, engine=DaskEngine(client, resume=True)).fit(stored[False])
+    for seed in (None, np.random.default_rng(0)):  # all generators have one name
+        with pytest.raises(EngineError, match="resume needs a seed"):
+            CoresetSpectralClustering(K, engine=DaskEngine(client, resume=True), random_state=seed).fit(stored[False])
 
 
 def test_other_files_of_a_scratch_folder_stay(client: Any, stored: dict[bool, Graph], tmp_path: Path) -> None:
@@ -637,6 +704,51 @@ def test_one_run_at_a_time_has_a_scratch_folder(tmp_path: Path) -> None:
     with one, pytest.raises(EngineError, match="is in use"), two:
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_run_that_fails_before_its_first_checkpoint_leaves_nothing(tmp_path: Path, begun: bool) -> None:
+    def fail() -> None:
+        with Scratch(tmp_path / "scratch").session("one", resume=False):
+            (tmp_path / "scratch" / "001-components").mkdir()
+            save(tmp_path / "scratch" / "001-components" / ("result.npz" if begun else "first-0.npz"), numbers=np.arange(3))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert [path.name for path in tmp_path.iterdir()] == (["scratch"] if begun else [])
+
+
+def test_a_scratch_folder_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: Any, **options: Any) -> Any:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    # A disk that may only be read refuses to remove what is not there, too.
+    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(ScratchError, match=r"cannot write some\.npz into the scratch folder .*Read-only file system"):
+        save(tmp_path / "some.npz", numbers=np.arange(3))
+
+
+def test_the_disk_need_not_have_room_for_all_files_of_a_contraction(
+    client: Any, stored: dict[bool, Graph], expected: dict[bool, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[int, int]] = []
+    assemble, checksums = session.assemble, session._checksums
+
+    def assembling(folder: Path, firsts: list[int]) -> Any:
+        seen.append((len(list(folder.glob("merged-*"))), len(list(folder.glob("piece-*")))))
+        return assemble(folder, firsts)
+
+    def summing(level: Path) -> Any:
+        seen.append((len(list(level.parent.glob("merged-*.[cw]*.npy"))), 0))
+        return checksums(level)
+
+    monkeypatch.setattr(dask_engine, "assemble", assembling)
+    monkeypatch.setattr(session, "_checksums", summing)
+    assert is_same(fitted(client, stored[False]), expected[False])
+    assert seen[0][0] > 0
+    assert seen[0][1] == seen[1][0] == 0
 
 
 def test_files_of_the_scratch_folder_are_whole_or_refused(tmp_path: Path) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from multiprocessing import resource_tracker
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -29,24 +32,59 @@ def connect(address: str, *, timeout: float = 10.0) -> Iterator[Any]:
     """Give a client for "tcp://host:port", or for "local:4" with so many worker processes here, which end with it."""
     distributed = _distributed()
     local = re.fullmatch(r"local:([1-9]\d{0,3})", address)
+    if local is None and address.lower().startswith("local:"):
+        raise EngineError(f"{address!r} names no number of worker processes on this machine: local:1 to local:9999 do")
     with ExitStack() as stack:
         try:
             if local:
                 import dask
 
                 stack.enter_context(dask.config.set(_QUIET))
-                cluster = distributed.LocalCluster(
-                    n_workers=int(local[1]), threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
-                )
-                client = distributed.Client(stack.enter_context(cluster), direct_to_workers=True)
+                with _deaf():
+                    cluster = stack.enter_context(
+                        distributed.LocalCluster(
+                            n_workers=int(local[1]),
+                            threads_per_worker=1,
+                            processes=True,
+                            dashboard_address=":0",
+                            silence_logs=50,
+                        )
+                    )
+                client = distributed.Client(cluster, direct_to_workers=True)
             else:
+                # Of a scheduler that goes away Dask tells in thirty lines, and we in one.
+                stack.enter_context(distributed.utils.silence_logging_cmgr(50))
+                asyncio.run(_greet(address, timeout))
                 client = distributed.Client(address, timeout=timeout)
         except (OSError, ValueError, TypeError, TimeoutError) as error:
+            reason = first_line(error) if str(error) else "something else may listen there: it does not greet as Dask does"
             raise EngineError(
-                f"no Dask scheduler answers at {address!r} ({first_line(error)}): give the address that it printed when it was "
+                f"no Dask scheduler answers at {address!r} ({reason}): give the address that it printed when it was "
                 "started, like tcp://host:8786, or local:4 for four worker processes on this machine"
             ) from None
         yield stack.enter_context(client)
+
+
+async def _greet(address: str, timeout: float) -> None:
+    """Find out whether a server of Dask is there: a client waits for ever for the greeting of any other, a web page, say."""
+    distributed = _distributed()
+    settings = distributed.Security().get_connection_args("client")
+    comm = await asyncio.wait_for(distributed.comm.connect(address, timeout=timeout, **settings), 1.5 * timeout)
+    await comm.close()
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Let processes that are started inside never hear Ctrl-C: a terminal tells all of them, and this one ends the others."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # whose start would end what follows
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _distributed() -> Any:
@@ -76,6 +114,8 @@ class Cluster:
     def __init__(self, client: Any, retries: int) -> None:
         if not is_client(client):
             raise TypeError(f"client must be a distributed.Client, got {type(client).__name__}")
+        if client.asynchronous:
+            raise TypeError("client must not be asynchronous: make one with distributed.Client(..., asynchronous=False)")
         self.client = client
         self.retries = retries
         self._token = secrets.token_hex(3)
@@ -162,6 +202,8 @@ class Cluster:
 
     def check(self, folder: Path) -> None:
         """Refuse workers that have other versions or do not see the graph."""
+        if self.client.status in ("closing", "closed"):
+            raise EngineError("the Dask client is closed: connect again, and leave it open until the end")
         try:
             found = self.client.run(tasks.describe, str(folder), on_error="return")
         except Exception as error:

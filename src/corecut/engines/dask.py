@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,8 @@ class DaskEngine:
         key = hashlib.sha256(known.encode()).hexdigest()
         # One of our own in the folder that was named: that may hold other files.
         folder = beside(self.source or graph.store, key) if self.scratch is None else self.scratch / "corecut-dask"
-        if self.resume and purpose.get("random_state") is None:
+        # A generator has another state in every run, which its name does not tell.
+        if self.resume and not isinstance(purpose.get("random_state"), Integral):
             raise EngineError("resume needs a seed: the run that was killed, and this one, must have the same random_state=")
         if graph.store is not None:
             self.cluster.check(graph.store)  # before anything is written, or removed
@@ -236,6 +238,7 @@ class DaskEngine:
             self.cluster.map("contraction", tasks.contract_rows, (place, str(here.folder), count, borders), blocks)
             begins = np.array([begin for begin, _ in blocks])
             self.cluster.map("contraction", tasks.merge_groups, (str(here.folder), count, borders, begins), parts)
+            here.drop("piece-")
             sums = assemble(here.folder, [first for first, _ in parts])
             here.finish(sums=sums, keep=("level",))
         elif self.resume:

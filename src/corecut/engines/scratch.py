@@ -13,7 +13,7 @@ import shutil
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,8 @@ def writing(path: Path) -> Iterator[Path]:
             "make room, or choose another folder with scratch="
         ) from None
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # what cannot be written here cannot be removed, and the first error says more
+            temporary.unlink(missing_ok=True)
 
 
 def save(path: Path, **arrays: AnyArray) -> None:
@@ -134,9 +135,18 @@ class Scratch:
                     raise _unmade(self.folder, error) from None
                 with writing(note) as temporary:
                     temporary.write_text(json.dumps({"purpose": purpose}), encoding="utf-8")
-            yield
+            try:
+                yield
+            except BaseException:
+                if not self._begun():
+                    shutil.rmtree(self.folder, ignore_errors=True)
+                raise
             # Only what ended well is not needed any more.
             shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _begun(self) -> bool:
+        """Whether there is anything to go on from: a result of a stage, or the state of one."""
+        return any(any(self.folder.glob(f"*-*/{name}.npz")) for name in ("result", "state-*"))
 
     @staticmethod
     def _purpose(note: Path) -> str | None:
@@ -198,6 +208,10 @@ class Checkpoints:
         """Write the result, and forget everything else but files whose names begin with one of `keep`."""
         save(self.result, **arrays)
         self._forget(lambda name: name != self.result.name and not name.startswith(keep))
+
+    def drop(self, begin: str) -> None:
+        """Remove files whose names begin so: a disk need not have room for them and for what was made of them."""
+        self._forget(lambda name: name.startswith(begin))
 
     def _forget(self, chosen: Callable[[str], bool]) -> None:
         for file in list(self.folder.iterdir()):

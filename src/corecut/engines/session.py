@@ -26,6 +26,7 @@ class Session:
         self.run = secrets.token_hex(4)
         self._stages = 0
         self._known: list[tuple[AnyArray, Path]] = []
+        self._completed: set[Path] = set()
         self._kernels: list[tuple[AnyArray, Path]] = []
 
     def stage(self, name: str) -> Checkpoints:
@@ -42,8 +43,10 @@ class Session:
     def place(self, graph: Graph) -> tasks.Place:
         """Return where a graph lies; a quotient's degrees are put beside it when they are first needed."""
         folder = self._find(graph)
-        if not GraphStore.is_store(folder) and not (folder / "degrees.npy").exists():
+        if folder not in self._completed and not GraphStore.is_store(folder):
+            # Also in a run that is resumed: this file has no checksum.
             save_plain(folder / "degrees.npy", graph.degrees)
+            self._completed.add(folder)
         return tasks.Place(str(folder), self.run)
 
     def kernel(self, kernel: KernelView) -> Path:
@@ -77,7 +80,7 @@ def divided(borders: AnyArray, count: int, unit: int) -> list[tasks.Block]:
 
 
 def assemble(folder: Path, firsts: list[int]) -> IntArray:
-    """Put the quotient's rows together from the parts' files, without ever holding them all. Returns checksums.
+    """Put the quotient's rows together from the parts' files, which go away, without ever holding them all. Returns checksums.
 
     They are in the folder `level`, each array in a file that can be mapped.
     """
@@ -91,7 +94,9 @@ def assemble(folder: Path, firsts: list[int]) -> IntArray:
             header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (total,)}
             np.lib.format.write_array_header_1_0(file, header)
             for first in firsts:
-                file.write(np.load(folder / f"merged-{first}.{part}.npy", mmap_mode="r").data)
+                merged = folder / f"merged-{first}.{part}.npy"
+                file.write(np.load(merged, mmap_mode="r").data)
+                merged.unlink()  # the disk need not have room for both
     return _checksums(level)
 
 
