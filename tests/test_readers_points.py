@@ -130,6 +130,7 @@ def test_points_on_the_command_line(tmp_path: Path) -> None:
     options = ["cluster", str(tmp_path / "points.csv"), "--points", "-k", "3", "-o", str(out), "--set", "n_neighbors=20"]
     result = CliRunner().invoke(app, options)
     assert result.exit_code == 0, result.stderr
+    assert "\n    graph " in result.stdout  # the search for neighbours is a part of the time
     ids, labels = read_labels(out)
     assert ids is not None
     assert ids.tolist() == names

@@ -93,9 +93,10 @@ def advise(message: str, category: type[Warning] = UserWarning) -> None:
 def of_components(n_parts: int, share: float, n_clusters: int) -> None:
     """Tell that the graph is not connected."""
     if n_parts > 1:
+        most = "more than 99%" if share > 0.99 else f"{share:.0%}"  # never all of them
         advise(
             f"the graph is not fully connected: it falls into {n_parts:,} parts without an edge between them, the largest with "
-            f"{share:.0%} of the nodes that have edges, and was asked for {n_clusters} clusters; parts cost no cut: take the "
+            f"{most} of the nodes that have edges, and was asked for {n_clusters} clusters; parts cost no cut: take the "
             "largest one, or connect them (more neighbours), if that is not meant"
         )
 

@@ -14,9 +14,9 @@ graphs (docs/sparse-graphs.md):
   crumbs and no giant falls into parts (:mod:`corecut.draws`); 0 where sizes are bounded.
 - n_init: up to five draws (eleven of two clusters, eight under tight bounds), fewer where the graph that they are made on is
   large beside the one that was aggregated; times `effort`.
-- bounds up to 1.5 times the mean cluster are tight: groups are then bounded by their number of nodes, draws begin with halving,
+- bounds up to 1.3 times the mean cluster are tight: groups are then bounded by their number of nodes, draws begin with halving,
   and the best of them are combined node by node, with bounds loosened for a while (:mod:`corecut.polishing`), as far as the
-  number of entries allows; on larger graphs one is loosened alone.
+  number of entries allows; on larger graphs, and there up to 2.2 times the mean cluster, one is loosened alone.
 """
 
 from __future__ import annotations
@@ -62,20 +62,21 @@ _SECOND_LOOK = 32
 _DRAW_SHARE, _FEW_ENTRIES, _MOST_DRAWS, _TIGHT_DRAWS, _DRAWS_OF_TWO = 8, 1_600_000, 5, 8, 11
 # Several coresets are drawn only from graphs of so few entries.
 _FEW_SAMPLED = 100_000
-# Turns of polishing where bounds are tight, fewer where a graph has more than so many entries; and for every unit of effort
-# above 1, whatever the graph.
-_TURNS, _TURN_ENTRIES, _EXTRA_TURNS, _MOST_EFFORT = 120, 7_000_000, 8, 100.0
+# Turns of polishing where bounds are tight, fewer where a graph has more entries, and nodes times clusters; and for every unit
+# of effort above 1, whatever the graph.
+_TURNS, _TURN_ENTRIES, _EXTRA_TURNS, _MOST_EFFORT = 90, 4_000_000, 8, 100.0
 # Cycles that improve borders where draws do not agree, on graphs of up to so many entries; and for every unit of effort above
 # 1, whatever the graph.
 _CYCLES, _CYCLE_ENTRIES, _EXTRA_CYCLES = 3, 500_000, 2
 # Nodes are halved one graph after the other up to so many entries times halvings.
 _HALVED_ENTRIES = 50_000_000
-# Splits with merges that do not pay at once, tried on the best draw where that has at most so many entries.
-_TRIES, _TRIED_ENTRIES = 6, 3_000_000
+# Splits with merges that do not pay at once, tried on the best draw where that has at most so many entries and clusters: of
+# many clusters one pair is a small part of F.
+_TRIES, _TRIED_ENTRIES, _TRIED_CLUSTERS = 6, 1_000_000, 100
 # Partitions that are carried down to the nodes to be polished.
 _POLISHED, _POLISHED_LARGE = 6, 2
-# Bounds are tight up to this factor of the mean cluster.
-_TIGHT = 1.5
+# Bounds are tight up to this factor of the mean cluster, and loosened for a while on large graphs up to the second.
+_TIGHT, _LOOSENED = 1.3, 2.2
 # Groups per cluster of a quotient; under tight bounds as many as make about so many groups, which are halved best.
 _GROUPS, _TIGHT_GROUPS, _FEWEST, _MOST_GROUPS = 10.0, 300, 2.0, 20.0
 # No shift, regularisation or balance makes sense beyond this.
@@ -229,12 +230,12 @@ class Choices:
 
     @property
     def loosens(self) -> bool:
-        """Say whether tight bounds are loosened for a while on a graph that is too large for turns."""
-        return self.tight and self._usual_turns == 0
+        """Say whether bounds that many clusters will reach are loosened for a while, on a graph that is too large for turns."""
+        return self.max_cluster_size <= _LOOSENED * self.n_nodes / self.n_clusters and self._usual_turns == 0
 
     @property
     def _usual_turns(self) -> int:
-        turns = min(_TURNS, _TURN_ENTRIES // max(self.n_entries, 1))
+        turns = min(_TURNS, _TURN_ENTRIES // (self.n_entries + self.n_nodes * self.n_clusters + 1))
         return turns if turns > 3 else 0  # a few turns hardly ever find anything
 
     @property
@@ -256,7 +257,8 @@ class Choices:
 
     def tries(self, top: Graph) -> int:
         """Return how many splits with merges that do not pay at once are tried on the best draw."""
-        return math.ceil(_TRIES * self.asked.effort) if self.asked.refine and top.n_entries <= _TRIED_ENTRIES else 0
+        few = top.n_entries <= _TRIED_ENTRIES and self.n_clusters <= _TRIED_CLUSTERS
+        return math.ceil(_TRIES * self.asked.effort) if self.asked.refine and few else 0
 
     @property
     def polished(self) -> int:

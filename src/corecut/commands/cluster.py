@@ -242,7 +242,7 @@ def cluster(
         with clock("metrics"), screen.waiting("metrics", _MEASURING * getattr(loaded, "n_entries", 0)):
             cuts = model.conductances_
     before = {"read": clock.timings.pop("read")}
-    times = before | {name: seconds for name, seconds in model.timings_.items() if name != "graph"} | clock.timings
+    times = before | _stages(model) | clock.timings
     files = {"labels": output, "model": save, "report": report}
     _show(screen, model, cuts, times=times, given={("points" if points else "graph"): size}, files=files)
     if output is None and save is None:
@@ -364,6 +364,11 @@ def print_labels(labels: LabelArray, node_ids: AnyArray | None, *, alone: bool) 
     sys.stdout.writelines(f"{node}\t{label}\n" for node, label in zip(ids, labels.tolist(), strict=True))
 
 
+def _stages(model: CoresetSpectralClustering) -> dict[str, float]:
+    """Return the time of each stage. That of the graph is the search for neighbours; of a graph that was read it is nothing."""
+    return {name: taken for name, taken in model.timings_.items() if name != "graph" or model.affinity_ != "precomputed"}
+
+
 def _write_report(
     file: Path, model: CoresetSpectralClustering, given: Any, times: dict[str, float], heard: list[str], *, name: str
 ) -> None:
@@ -371,7 +376,7 @@ def _write_report(
     from corecut.facts import partition_facts
     from corecut.reporting.build import RunNotes, build_report
 
-    seconds = {"read": times["read"]} | {stage: taken for stage, taken in model.timings_.items() if stage != "graph"}
+    seconds = {"read": times["read"]} | _stages(model)
     notes = RunNotes(
         title=f"Clusters of {name}",
         command=typed_command(),
