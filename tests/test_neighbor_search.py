@@ -41,8 +41,8 @@ HARD = {
 @pytest.fixture(params=["products", "groups", "directions", "trees"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Make a search take one of its ways, whatever the size of the problem."""
-    monkeypatch.setattr(neighbor_search, "_TREE_POINTS", 2 if request.param == "trees" else 10**9)
-    monkeypatch.setattr(neighbor_search, "TREE_FEATURES", 100)
+    monkeypatch.setattr(neighbor_search, "_TREE_QUERIES", 1 if request.param == "trees" else 10**9)
+    monkeypatch.setattr(neighbor_search, "_TREE_WIDTH", 100)
     monkeypatch.setattr(neighbor_search, "_GROUP", 32 if request.param == "groups" else 10**9)
     if request.param == "groups":
         monkeypatch.setattr(neighbor_search, "_FEW_FEATURES", 100)
@@ -132,20 +132,37 @@ def test_cells_that_spare_nothing_are_not_used() -> None:
     np.testing.assert_array_equal(found.indices, nearest_points(points, None, 5).indices)
 
 
-def test_progress_is_told() -> None:
+@pytest.mark.parametrize("features", [20, 70])
+def test_progress_is_told(monkeypatch: pytest.MonkeyPatch, features: int) -> None:
+    monkeypatch.setattr(neighbor_search, "_IN_TREE", 256)
     shares: list[float] = []
-    nearest_points(gaussian(1_200, 20), None, 5, progress=shares.append)
+    nearest_points(gaussian(1_200, features), None, 5, progress=shares.append)
     assert shares == sorted(shares)
     assert len(shares) > 1
     assert shares[-1] == 1.0
 
 
-def test_an_interrupt_ends_the_search() -> None:
+@pytest.mark.parametrize("features", [20, 70])
+def test_an_interrupt_ends_the_search(features: int) -> None:
     def stop(share: float) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        nearest_points(gaussian(1_200, 20), None, 5, threads=2, progress=stop)
+        nearest_points(gaussian(1_200, features), None, 5, threads=2, progress=stop)
+
+
+def test_trees_are_used_where_they_spare_queries_most_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbor_search, "_TREE_POINTS", 1_000)
+    clusters, cloud = make_blobs(3_000, 30, centers=20, random_state=0)[0], gaussian(3_000, 30)
+    assert nearest_points(clusters, None, 5).method == "trees"
+    assert nearest_points(cloud, None, 5).method == "exact"
+    # The same for new points, unless they are too few to build a tree for.
+    assert nearest_points(clusters, clusters[:500] + 0.5, 5).method == "trees"
+    assert nearest_points(cloud, cloud[:500] + 0.5, 5).method == "exact"
+    assert nearest_points(clusters, clusters[:100] + 0.5, 5).method == "exact"
+    assert nearest_points(clusters[:, :8].copy(), clusters[:100, :8] + 0.5, 5).method == "exact"
+    # Few points are always searched by a tree.
+    assert nearest_points(cloud[:900], None, 5).method == "trees"
 
 
 def test_kernels_refuse_what_does_not_fit() -> None:

@@ -137,11 +137,11 @@ def test_approximate_neighbours_are_nearly_all(monkeypatch: pytest.MonkeyPatch) 
     X = make_blobs(4_000, 12, centers=40, random_state=0)[0]
     found = find_neighbors(X, n_neighbors=10, neighbors="approximate")
     exact = find_neighbors(X, n_neighbors=10, neighbors="exact")
-    assert (found.method, exact.method, exact.recall) == ("approximate", "exact", 1.0)
+    assert (found.method, exact.method, exact.recall) == ("approximate", "trees", 1.0)
     share = np.mean([np.isin(one, two).mean() for one, two in zip(found.indices[:, 1:], exact.indices[:, 1:], strict=True)])
     assert share > 0.98
     assert found.recall == pytest.approx(share, abs=0.02)
-    assert find_neighbors(X, n_neighbors=10).method == "exact"
+    assert find_neighbors(X, n_neighbors=10).method == "trees"
     monkeypatch.setattr(neighbors, "EXACT_POINTS", 3_999)
     automatic = find_neighbors(X, n_neighbors=10)
     assert automatic.method == "approximate"
@@ -169,7 +169,7 @@ def test_an_estimator_reports_how_neighbours_were_found(capsys: pytest.CaptureFi
     assert 0.97 < model.neighbor_recall_ <= 1.0
     assert f"{model.neighbor_recall_:.1%} of the neighbours were found" in capsys.readouterr().err
     exact = CoresetSpectralClustering(6, random_state=0).fit(X)
-    assert (exact.neighbors_, exact.neighbor_recall_) == ("exact", 1.0)
+    assert (exact.neighbors_, exact.neighbor_recall_) == ("trees", 1.0)
     two = CoresetSpectralClustering(6, neighbors="approximate", random_state=0, n_jobs=1).fit(X)
     np.testing.assert_array_equal(model.labels_, two.labels_)
 

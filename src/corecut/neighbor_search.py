@@ -11,7 +11,8 @@ have added, so that bounds are bounds.
 
     "exact"         every point is offered to every query. A query whose list has ended too early is asked again with a longer
                     one. The result is that of comparing all pairs, of equal distances the lowest number first.
-    "trees"         in few dimensions a k-d tree proposes the points; the result is the same.
+    "trees"         a tree of boxes spares a query what lies in boxes further away than the neighbours it has found. The result
+                    is the same. Points of up to 63 features are searched so, unless a sample of queries looks at most of them.
     "approximate"   points are gathered in cells, and a query meets the cells with the nearest centres, so many that a sample of
                     queries with known neighbours finds 99.5 % of them; the recall of another sample is reported.
 
@@ -43,8 +44,13 @@ _Result = TypeVar("_Result")
 _QUERIES, _POINTS, _AMONG_CELLS = 512, 4096, 4096
 # Up to so many features points are compared as they are; beyond, the numbers of directions to choose from.
 _FEW_FEATURES, _WIDTHS = 64, (24, 32, 48, 64, 96, 128, 192)
-# In up to so many features a tree is faster than products, from so many points on.
-TREE_FEATURES, _TREE_POINTS = 8, 2_000
+# In up to so many features a tree spares queries most of the points, however many there are.
+TREE_FEATURES = 8
+# Trees: the most features (distances are then added up in the same order as elsewhere), and the fewest queries that make up for
+# building one, in more features than the above also as a share of the points. Up to so many points a tree is the fastest way in
+# any case, and beyond if so many tried queries look at no more than a share of them. Queries of one call.
+_TREE_WIDTH, _TREE_QUERIES, _TREE_ASKED = 63, 200, 1 / 16
+_TREE_POINTS, _TREE_TRIED, _TREE_SHARE, _IN_TREE = 6_000, 64, 0.8, 4096
 # Up to so many points an exact search is a matter of a minute or less on two cores.
 EXACT_POINTS = 100_000
 # Queries that a plan is made with.
@@ -57,7 +63,7 @@ _PLANNED = 4e9
 # Points in a cell, most cells, sample points for each centre; the share of all points that cells are thought to spare a query
 # from when a plan is made; and the recall aimed at.
 _IN_CELL, _MOST_CELLS, _PER_CENTRE, _SHARE, _AIM = 200, 16_384, 40, 0.05, 0.995
-# Points that are asked for together, a whole number of panels.
+# Points that are asked for together, a whole number of panels, which a tree leaves together.
 _GROUP = 256
 # Points on the longest list of a plan.
 _LONGEST = 4096
@@ -111,7 +117,8 @@ def nearest_points(
 
     Notes
     -----
-    Exact: O(q·n·w) for w directions, at most the number of features, and O(q) distances of full length; memory O(n·w).
+    Exact: about O((n + q) log n) with trees, in few dimensions or where points lie in clusters. Otherwise O(q·n·w) for w
+    directions, at most the number of features, and O(q) distances of full length. Memory O(n·w).
     """
     points = np.ascontiguousarray(_narrow(points))
     if queries is not None:
@@ -124,11 +131,12 @@ def nearest_points(
         exponent = int(np.frexp(largest)[1])
         points = np.ldexp(points, -exponent)
         queries = None if queries is None else np.ldexp(queries, -exponent)
-        found = nearest_points(points, queries, n_neighbors, approximate=approximate, threads=threads, progress=progress)
-        return replace(found, distances=np.ldexp(found.distances, exponent))
+        scaled = nearest_points(points, queries, n_neighbors, approximate=approximate, threads=threads, progress=progress)
+        return replace(scaled, distances=np.ldexp(scaled.distances, exponent))
+    found = None if approximate else _from_trees(points, queries, n_neighbors, threads, progress)
+    if found is not None:
+        return found
     with single_threaded_blas():
-        if not approximate and points.shape[1] <= TREE_FEATURES and len(points) >= _TREE_POINTS:
-            return _from_trees(points, queries, n_neighbors, threads)
         search = _Search(points, queries, n_neighbors, threads, progress)
         return search.approximate() if approximate else search.exact()
 
@@ -184,7 +192,7 @@ class _Search:
         which most bounds of other points lie, and most groups altogether: ‖x - y‖ ≥ ‖z(x) - c‖ - r for every point y of a group
         around c with radius r.
         """
-        order = _grouped(self.screen.rows)
+        order = _core.FloatBoxes(self.screen.rows, self.threads).order()
         screen = self.screen.taken(order)
         panels, terms = panels_of(screen)
         n, each = len(order), _GROUP // _core.SHORTEST_LIST
@@ -412,53 +420,36 @@ def _largest(points: AnyArray, queries: AnyArray | None) -> float:
     return max(float(bound) for bound in extremes)
 
 
-def _grouped(rows: Rows) -> Numbers:
-    """Return an order of the rows in which every `_GROUP` of them are near each other: halved where they vary most."""
-    done, parts = [], [np.arange(len(rows), dtype=np.int32)]
-    while parts:
-        part = parts.pop()
-        if part.size <= _GROUP:
-            done.append(part)
-            continue
-        half = -(-part.size // (2 * _GROUP)) * _GROUP
-        along = rows[part, np.argmax(rows[part].var(axis=0))]
-        order = np.argsort(along, kind="stable")
-        # The second half lies below on the pile: the first one is done first.
-        parts += [part[order[half:]], part[order[:half]]]
-    return np.concatenate(done)
-
-
-def _from_trees(points: AnyArray, queries: AnyArray | None, n_neighbors: int, threads: int) -> Neighbors:
-    """Return the neighbours that a k-d tree finds; more are asked for where a tie would go on beyond the last one."""
-    from scipy.spatial import cKDTree
-
-    tree = cKDTree(points)
+def _from_trees(
+    points: AnyArray, queries: AnyArray | None, n_neighbors: int, threads: int, progress: Progress | None
+) -> Neighbors | None:
+    """Return the neighbours that a tree of boxes finds, or None where it would not pay."""
+    n, d = points.shape
     asked = points if queries is None else queries
-    indices = np.empty((len(asked), n_neighbors), np.int32)
-    squares = np.empty((len(asked), n_neighbors))
-    due, wanted = np.arange(len(asked)), n_neighbors + 2
-    while due.size and wanted <= max(_LONGEST, n_neighbors + 2):
-        again = []
-        for begin in range(0, due.size, ROWS):
-            block = due[begin : begin + ROWS]
-            far, near = tree.query(asked[block], k=min(wanted, len(points)), workers=threads)
-            difference = points[near].astype(np.float64) - asked[block, None]
-            found = np.einsum("ijk,ijk->ij", difference, difference)
-            if queries is None:
-                found[near == block[:, None]] = np.inf
-            order = np.lexsort((near, found), axis=1)[:, :n_neighbors]
-            indices[block], squares[block] = np.take_along_axis(near, order, 1), np.take_along_axis(found, order, 1)
-            if wanted < len(points):
-                again.append(block[far[:, -1] <= np.sqrt(squares[block, -1]) * (1 + 1e-9)])
-        due, wanted = np.concatenate(again) if again else due[:0], 4 * wanted
-    if due.size:
-        # Crowds of equal points: a tree does not help to order them by number.
-        search = _Search(points, asked, n_neighbors + (queries is None), threads)
-        numbers, found = search._certain(due)
-        if queries is None:
-            others = np.argsort(numbers == due[:, None], axis=1, kind="stable")[:, :n_neighbors]
-            numbers, found = np.take_along_axis(numbers, others, 1), np.take_along_axis(found, others, 1)
-        indices[due], squares[due] = numbers, found
+    fewest = max(_TREE_QUERIES, 0 if d <= TREE_FEATURES else int(_TREE_ASKED * n))
+    if d > _TREE_WIDTH or len(asked) < fewest:
+        return None
+    tree = (_core.FloatBoxes if points.dtype == np.float32 else _core.DoubleBoxes)(points, threads)
+    # One after the other in the tree, queries find what they look at in the cache.
+    order = tree.order() if queries is None else None
+    indices, squares = np.empty((len(asked), n_neighbors), np.int32), np.empty((len(asked), n_neighbors))
+    if n > _TREE_POINTS:
+        some = slice(None, None, max(1, len(asked) // _TREE_TRIED))
+        tried = np.ascontiguousarray(asked[some] if order is None else order[some])
+        if order is None:
+            looked = tree.search(tried, None, indices[: len(tried)], squares[: len(tried)], threads)
+        else:
+            looked = tree.search(asked, tried, indices, squares, threads)
+        if looked * _core.SHORTEST_LIST > _TREE_SHARE * n * len(tried):
+            return None
+    for begin in range(0, len(asked), _IN_TREE):
+        part = slice(begin, begin + _IN_TREE)
+        if order is not None:
+            tree.search(asked, order[part], indices, squares, threads)
+        else:
+            tree.search(asked[part], None, indices[part], squares[part], threads)
+        if progress is not None:
+            progress(min(1.0, (begin + _IN_TREE) / len(asked)))
     return Neighbors(indices, np.sqrt(squares), "trees", 1.0)
 
 

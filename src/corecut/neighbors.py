@@ -20,6 +20,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import scipy.sparse as sp
 
+from corecut import _core
 from corecut._typing import AnyArray, FloatArray, IntArray
 from corecut._validation import check_count, check_option, check_real, thread_count
 from corecut.advice import advise
@@ -69,9 +70,9 @@ def neighbor_graph(
 
     Notes
     -----
-    Exact neighbours by Euclidean distance: O(n log n) with trees in few dimensions, O(n²·w) time in many, where w directions
-    hold most of the points' variation, and O(n·w) memory; see :mod:`corecut.neighbor_search`. Of equally far points the lowest
-    numbers are taken.
+    Exact neighbours by Euclidean distance: about O(n log n) time with trees in few dimensions, or where points lie in clusters;
+    otherwise O(n²·w), where w directions hold most of the points' variation; O(n·w) memory. See
+    :mod:`corecut.neighbor_search`. Of equally far points the lowest numbers are taken.
 
     Examples
     --------
@@ -104,10 +105,12 @@ class NeighborLists:
 
     def graph(self, n_jobs: int | None = None) -> Graph:
         """Return A = (C + Cᵀ)/2 for the matrix C of who names whom."""
-        n, count = self.indices.shape
-        borders = np.arange(n + 1, dtype=np.int64) * count
-        directed = sp.csr_array((np.full(self.indices.size, 0.5), self.indices.ravel(), borders), shape=(n, n))
-        return Graph.from_matrix(sp.csr_array(directed + directed.T), check="none", n_jobs=n_jobs)
+        lists = np.ascontiguousarray(self.indices, np.int32)
+        indptr, indices, weights = _core.neighbor_graph(lists, thread_count(n_jobs))
+        if indices.size < 2**31:  # as scipy has it, which would widen the indices otherwise
+            indptr = indptr.astype(np.int32)
+        matrix = sp.csr_array((weights, indices, indptr), shape=(len(lists), len(lists)))
+        return Graph.from_matrix(matrix, check="none", n_jobs=n_jobs)
 
 
 def find_neighbors(

@@ -1,4 +1,6 @@
 #include "bindings.hpp"
+#include "neighbor_boxes.hpp"
+#include "neighbor_graph.hpp"
 #include "neighbor_search.hpp"
 
 namespace corecut {
@@ -59,6 +61,58 @@ void bind_choose(nb::module_& m) {
         nb::arg("certain").noconvert());
 }
 
+template <class Real>
+void require_finite(const Real* values, size_t count, const char* name) {
+    for (size_t i = 0; i < count; ++i)
+        if (!std::isfinite(values[i])) throw InputError(std::string(name) + " must be finite");
+}
+
+template <class Real>
+void bind_boxes(nb::module_& m, const char* name) {
+    using Tree = BoxTree<Real>;
+    nb::class_<Tree>(m, name)
+        .def(
+            "__init__",
+            [](Tree* self, Table<Real> points, int threads) {
+                if (points.shape(0) < 1 || points.shape(1) < 1) throw InputError("a tree needs points with features");
+                if (points.shape(0) > static_cast<size_t>(std::numeric_limits<int32_t>::max() - kOffered))
+                    throw InputError("there must be fewer than 2³¹ points");
+                require_finite(points.data(), points.size(), "points");
+                run(checked_threads(threads), [&](Context& context) {
+                    new (self) Tree(context, points.data(), static_cast<int64_t>(points.shape(0)),
+                                    static_cast<int64_t>(points.shape(1)));
+                });
+            },
+            nb::arg("points").noconvert(), nb::arg("threads"))
+        .def("order", [](const Tree& self) { return to_numpy(std::vector<int32_t>(self.order())); })
+        .def(
+            "search",
+            [](const Tree& self, Table<Real> queries, std::optional<In<int32_t>> own, MutableTable<int32_t> nearest,
+               MutableTable<double> squares, int threads) {
+                const int64_t rows = static_cast<int64_t>(queries.shape(0)), k = static_cast<int64_t>(nearest.shape(1));
+                if (static_cast<int64_t>(queries.shape(1)) != self.width())
+                    throw InputError("the queries must have as many features as the points");
+                if (nearest.shape(0) != queries.shape(0) || squares.shape(0) != queries.shape(0) ||
+                    squares.shape(1) != nearest.shape(1))
+                    throw InputError("nearest and squares must have a row for each query and the same number of columns");
+                if (k < 1 || k > self.size() - (own ? 1 : 0)) throw InputError("there are not so many points to find");
+                for (size_t i = 0; own && i < own->shape(0); ++i) {
+                    const int32_t row = own->data()[i];
+                    if (row < 0 || row >= rows) throw InputError("own names a query that does not exist");
+                    require_finite(queries.data() + row * queries.shape(1), queries.shape(1), "queries");
+                }
+                if (!own) require_finite(queries.data(), queries.size(), "queries");
+                int64_t looked = 0;
+                run(checked_threads(threads), [&](Context& context) {
+                    looked = self.search(context, queries.data(), own ? own->data() : nullptr,
+                                         own ? static_cast<int64_t>(own->shape(0)) : rows, k, nearest.data(), squares.data());
+                });
+                return looked;
+            },
+            nb::arg("queries").noconvert(), nb::arg("own").none(), nb::arg("nearest").noconvert(),
+            nb::arg("squares").noconvert(), nb::arg("threads"));
+}
+
 }  // namespace
 
 // These work on one block of queries for about a millisecond. The caller has many blocks, on threads of its own, and looks
@@ -107,8 +161,22 @@ void bind_neighbor_search(nb::module_& m) {
         nb::arg("queries").noconvert(), nb::arg("panels").noconvert(), nb::arg("terms").noconvert(),
         nb::arg("first"), nb::arg("bounds").noconvert(), nb::arg("points").noconvert(), nb::arg("counts").noconvert(),
         nb::arg("limits").noconvert());
+    m.def(
+        "neighbor_graph",
+        [](Table<int32_t> lists, int threads) {
+            NeighborGraph graph;
+            run(checked_threads(threads), [&](Context& context) {
+                graph = neighbor_graph(context, lists.data(), static_cast<int64_t>(lists.shape(0)),
+                                       static_cast<int64_t>(lists.shape(1)));
+            });
+            return std::make_tuple(to_numpy(std::move(graph.indptr)), to_numpy(std::move(graph.indices)),
+                                   to_numpy(std::move(graph.weights)));
+        },
+        nb::arg("lists").noconvert(), nb::arg("threads"));
     bind_choose<float>(m);
     bind_choose<double>(m);
+    bind_boxes<float>(m, "FloatBoxes");
+    bind_boxes<double>(m, "DoubleBoxes");
 }
 
 }  // namespace corecut

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 namespace corecut {
 
@@ -12,27 +13,57 @@ CORECUT_CLONES void axpy(int64_t width, float a, const float* x, float* y) {
 
 inline constexpr int64_t kWide = 16;
 
-// kLanes, or kWide, floats in one register, or as many registers as it takes. The compilers' own vector types are needed here: their
-// vectorisers do not find out by themselves that the sums fit into registers.
+// kLanes, or kWide, numbers in one register, or as many registers as it takes. The compilers' own vector types are needed here:
+// their vectorisers do not find out by themselves that the sums fit into registers.
 #if defined(__GNUC__) || defined(__clang__)
 using Lanes = float __attribute__((vector_size(kLanes * sizeof(float))));
 using Wide = float __attribute__((vector_size(kWide * sizeof(float))));
+using Doubles = double __attribute__((vector_size(kLanes * sizeof(double))));
+
+[[gnu::always_inline]] inline void load(const double* from, Doubles& to) { std::memcpy(&to, from, sizeof to); }
+[[gnu::always_inline]] inline void load(const float* from, Doubles& to) {
+    Lanes narrow;
+    std::memcpy(&narrow, from, sizeof narrow);
+    to = __builtin_convertvector(narrow, Doubles);
+}
+[[gnu::always_inline]] inline void raise_to(const Wide& other, Wide& value) { value = value > other ? value : other; }
 #else
-template <int64_t Count>
-struct Floats {
-    float values[Count];
-    float operator[](int64_t t) const { return values[t]; }
-    Floats& operator+=(const Floats& other) {
+template <class Real, int64_t Count>
+struct Numbers {
+    Real values[Count];
+    Real operator[](int64_t t) const { return values[t]; }
+    Numbers& operator+=(const Numbers& other) {
         for (int64_t t = 0; t < Count; ++t) values[t] += other.values[t];
         return *this;
     }
-    friend Floats operator*(float a, Floats b) {
-        for (float& value : b.values) value *= a;
+    friend Numbers operator*(Real a, Numbers b) {
+        for (Real& value : b.values) value *= a;
         return b;
     }
+    friend Numbers operator*(Numbers a, const Numbers& b) {
+        for (int64_t t = 0; t < Count; ++t) a.values[t] *= b.values[t];
+        return a;
+    }
+    friend Numbers operator-(Real a, Numbers b) {
+        for (Real& value : b.values) value = a - value;
+        return b;
+    }
+    friend Numbers operator-(Numbers a, Real b) {
+        for (Real& value : a.values) value -= b;
+        return a;
+    }
 };
-using Lanes = Floats<kLanes>;
-using Wide = Floats<kWide>;
+using Lanes = Numbers<float, kLanes>;
+using Wide = Numbers<float, kWide>;
+using Doubles = Numbers<double, kLanes>;
+
+template <class Real>
+void load(const Real* from, Doubles& to) {
+    std::copy_n(from, kLanes, to.values);
+}
+inline void raise_to(const Wide& other, Wide& value) {
+    for (int64_t t = 0; t < kWide; ++t) value.values[t] = std::max(value.values[t], other.values[t]);
+}
 #endif
 
 CORECUT_CLONES void offer_centres(const float* rows, const float* norms, const float* nearest, const float* mass, int64_t count,
@@ -117,6 +148,91 @@ CORECUT_CLONES int64_t take_below(const float* products, const float* terms, int
     }
     *held = here;
     return done;
+}
+
+CORECUT_CLONES void offsets_from(const double* query, const double* middle, double scale, int64_t width, float* moved) {
+    for (int64_t c = 0; c < width; ++c) moved[c] = static_cast<float>((query[c] - middle[c]) * scale);
+}
+
+// Written out, and without arrays of registers, which compilers would keep in memory. Even and odd coordinates have sums of
+// their own: additions to one sum would wait for each other.
+CORECUT_CLONES bool any_within(const float* query, int64_t width, const float* panel, float limit) {
+    static_assert(kOffered == 2 * kWide);
+    Wide even_first = {}, even_last = {}, odd_first = {}, odd_last = {};
+    for (int64_t c = 0; c + 1 < width; c += 2, panel += 2 * kOffered) {
+        Wide first, last;
+        std::memcpy(&first, panel, sizeof first);
+        std::memcpy(&last, panel + kWide, sizeof last);
+        first = query[c] - first;
+        last = query[c] - last;
+        even_first += first * first;
+        even_last += last * last;
+        std::memcpy(&first, panel + kOffered, sizeof first);
+        std::memcpy(&last, panel + kOffered + kWide, sizeof last);
+        first = query[c + 1] - first;
+        last = query[c + 1] - last;
+        odd_first += first * first;
+        odd_last += last * last;
+    }
+    if (width % 2 != 0) {
+        Wide first, last;
+        std::memcpy(&first, panel, sizeof first);
+        std::memcpy(&last, panel + kWide, sizeof last);
+        first = query[width - 1] - first;
+        last = query[width - 1] - last;
+        even_first += first * first;
+        even_last += last * last;
+    }
+    even_first += odd_first;
+    even_last += odd_last;
+    float values[kOffered];
+    std::memcpy(values, &even_first, sizeof even_first);
+    std::memcpy(values + kWide, &even_last, sizeof even_last);
+    int32_t any = 0;
+    for (int64_t i = 0; i < kWide; ++i) any |= (values[i] <= limit) | (values[kWide + i] <= limit);
+    return any != 0;
+}
+
+// Coordinate by coordinate, in the order of `squared_distance` up to 63 of them: the same bits.
+template <class Real>
+[[gnu::always_inline]] inline void distances_to_panel(const double* query, int64_t width, const Real* panel,
+                                                      double* distances) {
+    constexpr int64_t parts = kOffered / kLanes;
+    Doubles sums[parts] = {};
+    for (int64_t c = 0; c < width; ++c)
+        for (int64_t part = 0; part < parts; ++part) {
+            Doubles points;
+            load(panel + c * kOffered + part * kLanes, points);
+            const Doubles difference = query[c] - points;
+            sums[part] += difference * difference;
+        }
+    std::memcpy(distances, sums, sizeof sums);
+}
+
+CORECUT_CLONES void panel_distances(const double* query, int64_t width, const float* panel, double* distances) {
+    distances_to_panel(query, width, panel, distances);
+}
+
+CORECUT_CLONES void panel_distances(const double* query, int64_t width, const double* panel, double* distances) {
+    distances_to_panel(query, width, panel, distances);
+}
+
+CORECUT_CLONES void box_distances(const float* query, int64_t width, const float* boxes, float* distances) {
+    static_assert(kBoxes == kWide);
+    Wide even = {}, odd = {};
+    for (int64_t c = 0; c < width; ++c, boxes += 2 * kBoxes) {
+        Wide below, above, outside = {};
+        std::memcpy(&below, boxes, sizeof below);
+        std::memcpy(&above, boxes + kBoxes, sizeof above);
+        below = below - query[c];
+        above = query[c] - above;
+        raise_to(below, outside);
+        raise_to(above, outside);
+        even += outside * outside;
+        std::swap(even, odd);
+    }
+    even += odd;
+    std::memcpy(distances, &even, sizeof even);
 }
 
 // Eight sums side by side, whatever the registers: all machines add in the same order.

@@ -36,6 +36,20 @@ void panel_bounds(const float* const* queries, int64_t width, const float* panel
 void append_below(const float* values, int64_t count, int32_t first, float limit, float* bounds, int32_t* points,
                   int32_t* held);
 
+// The offset of a query from the middle of some points, in float32.
+void offsets_from(const double* query, const double* middle, double scale, int64_t width, float* moved);
+
+// Is any point of a panel, kOffered of them stored by coordinate, within the square root of `limit` from the query?
+bool any_within(const float* query, int64_t width, const float* panel, float limit);
+
+// ‖query - point‖² in float64 for a panel of points.
+void panel_distances(const double* query, int64_t width, const float* panel, double* distances);
+void panel_distances(const double* query, int64_t width, const double* panel, double* distances);
+
+// The squared distances of kBoxes boxes from the query; of every coordinate their lowest values, then their highest.
+inline constexpr int64_t kBoxes = 16;
+void box_distances(const float* query, int64_t width, const float* boxes, float* distances);
+
 // ‖x - y‖² in float64, or any number above `enough` once it is known to be above.
 double squared_distance(const float* x, const float* y, int64_t width, double enough);
 double squared_distance(const double* x, const double* y, int64_t width, double enough);
