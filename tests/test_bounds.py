@@ -14,7 +14,7 @@ import twins
 from hypothesis import HealthCheck, given, settings as hypothesis_settings, strategies as st
 from sklearn.feature_extraction.image import grid_to_graph
 
-from corecut import CoresetSpectralClustering, Graph
+from corecut import CoresetSpectralClustering, Graph, make_sbm
 from corecut.objective import Objective
 from corecut.refinement import bring_into_bounds
 from corecut.weighted import WeightedGraph
@@ -236,3 +236,21 @@ def test_a_lower_bound_alone_computes_no_nan() -> None:
     grid = sp.csr_array(grid_to_graph(5, 5))
     sizes = np.bincount(CoresetSpectralClustering(5, random_state=0, min_cluster_size=0.5).fit(grid).labels_)
     assert sizes.min() >= 3
+
+
+@pytest.mark.parametrize("bound", [{"min_cluster_size": 10}, {"max_cluster_size": 0.6 * 10}])
+@pytest.mark.filterwarnings("ignore:one cluster holds")
+def test_a_wide_bound_on_one_side_leaves_crumbs_and_giants_away(bound: dict[str, Any]) -> None:
+    # Ten communities, and thirty small cliques that hang on them by an edge each: the plain cut would take those.
+    blocks, _ = make_sbm(100, 10, 0.12, 0.01, random_state=0)
+    cliques = [np.ones((12, 12)) - np.eye(12)] * 30
+    A = sp.lil_array(sp.block_diag([blocks, *cliques]))
+    for at in range(30):
+        A[at * 33, 1000 + 12 * at] = A[1000 + 12 * at, at * 33] = 1.0
+    sizes = {
+        name: np.bincount(CoresetSpectralClustering(10, random_state=0, **settings).fit(sp.csr_array(A)).labels_)
+        for name, settings in {"free": {}, "bounded": bound, "plain": {"balance": 0, **bound}}.items()
+    }
+    assert np.median(sizes["plain"]) < 0.3 * 136
+    assert np.median(sizes["free"]) >= 0.3 * 136
+    assert np.median(sizes["bounded"]) >= 0.3 * 136

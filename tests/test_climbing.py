@@ -70,6 +70,17 @@ def test_bounds_come_before_the_objective() -> None:
     assert np.bincount(climbed).tolist() == [5, 5]
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_entries_on_one_side_only_do_no_harm(seed: int) -> None:
+    # What a node sees of its neighbours is kept up to date by their rows, which may name nodes whose rows do not name them.
+    rng = np.random.default_rng(seed)
+    A = sp.csr_array(sp.random(60, 60, 0.05, random_state=seed, data_rvs=lambda count: rng.uniform(0.5, 2.0, count)))
+    graph, k = Graph.from_matrix(A, check="none"), 7
+    labels = rng.integers(k, size=60).astype(np.int32)
+    climbed, _ = climb_weighted(level_of(graph), labels, Objective(0.5), k, seed=seed, patience=100)
+    checks.valid_labels(climbed, 60, k)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_same_labels_for_the_same_seed(seed: int) -> None:
     graph, truth = problems.planted_graph(np.random.default_rng(seed), [60] * 4, degree=8.0, mixing=0.4)
@@ -169,7 +180,6 @@ def test_the_work_is_limited() -> None:
             labels=labels,
             k=4,
             objective=Objective().native,
-            due=None,
             max_rounds=rounds,
             patience=30,
             work=work,

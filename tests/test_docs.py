@@ -19,9 +19,9 @@ import pytest
 from typer.testing import CliRunner
 
 import corecut
+from corecut.balancing import BALANCES
 from corecut.cli import app
 from corecut.commands.words import OF_POINTS, SETTABLE
-from corecut.draws import BALANCES
 from corecut.experiments.plan import EXPERIMENTS, Options, experiment_of
 from corecut.experiments.results import Results
 from corecut.experiments.summary import claims_table
@@ -228,7 +228,7 @@ def test_the_gallery_shows_no_picture_of_a_lost_script():
 def test_the_page_of_the_algorithm_lists_the_fees_that_are_tried():
     page = " ".join((DOCS / "algorithm.md").read_text(encoding="utf-8").split())
     fees = [f"{fee:g}" for fee in (0.0, *BALANCES)]
-    assert f"is the least of {', '.join(fees[:-1])} and {fees[-1]} under which" in page
+    assert f"is the least of {', '.join(fees[:-1])} and {fees[-1]}, and of smaller ones" in page
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

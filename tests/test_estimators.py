@@ -170,6 +170,29 @@ def test_weights_times_a_power_of_two_give_the_same_labels(kind: Any, factor: fl
     assert one.normalized_cut_ == two.normalized_cut_
 
 
+def ties(kind: str) -> np.ndarray:
+    """Return a graph in which ties are everywhere, so that rounding that differs would be seen."""
+    if kind == "ring":
+        return np.roll(np.eye(40), 1, 1) + np.roll(np.eye(40), -1, 1)
+    path = np.diag(np.ones(6), 1) + np.diag(np.ones(6), -1)
+    return np.kron(np.eye(7), path) + np.kron(path, np.eye(7))
+
+
+@pytest.mark.parametrize("exponent", [1, -3, 101, 401])
+@pytest.mark.parametrize("graph", ["ring", "grid"])
+@pytest.mark.parametrize("settings", [{}, {"coreset_size": 12, "aggregate": False}])
+@pytest.mark.filterwarnings("ignore:a coreset of 12 nodes keeps only")
+@pytest.mark.filterwarnings("ignore:.* nodes have no neighbour in the coreset")
+def test_odd_powers_of_two_do_not_turn_ties(kind: Any, graph: str, settings: dict[str, Any], exponent: int) -> None:
+    if settings and kind is not CoresetSpectralClustering:
+        settings = {}
+    for k, seed in ((4, 0), (7, 1)):
+        fits = [
+            kind(k, random_state=seed, affinity="precomputed", **settings).fit(ties(graph) * f) for f in (1.0, 2.0**exponent)
+        ]
+        checks.same_bits(fits[0].labels_, fits[1].labels_)
+
+
 # --- affinities ----------------------------------------------------------------------------------------------------------
 
 

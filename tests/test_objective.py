@@ -171,7 +171,6 @@ def test_both_languages_agree_on_how_far_sizes_are_outside(sizes: list[float], s
         labels=np.arange(n, dtype=np.int32),
         k=n,
         objective=objective.native,
-        due=None,
     )
     assert (moves, outside) == (0, float(expected))
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.linalg import block_diag
+from sklearn.metrics import adjusted_rand_score
 
-from corecut import CoresetSpectralClustering, Graph
+from corecut import CoresetSpectralClustering, Graph, make_sbm, normalized_cut
 from corecut.objective import Objective
 from corecut.placement import fill_empty, main_part, place_isolated, place_rest, split_by_components
 from corecut.weighted import WeightedGraph
@@ -283,3 +284,38 @@ def test_few_nodes_some_of_them_isolated(settings: dict[str, Any]) -> None:
     labels = CoresetSpectralClustering(5, random_state=0, **settings).fit_predict(cliques(3, 1, 1, 1))
     checks.valid_labels(labels, 6, 5)
     assert np.unique(labels).size == 5
+
+
+# --- the plain cut ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def blocks_and_crumbs() -> sp.csr_array:
+    """Three planted blocks of 300 nodes, three cliques of five apart from them, and two isolated nodes."""
+    blocks, _ = make_sbm(300, 3, 0.1, 0.01, random_state=0)
+    return sp.csr_array(sp.block_diag([blocks, *[np.ones((5, 5)) - np.eye(5)] * 3, np.zeros((2, 2))]))
+
+
+@pytest.mark.parametrize("aggregate", ["auto", True])
+@pytest.mark.filterwarnings("ignore:the graph is not fully connected")
+def test_the_plain_cut_takes_every_part_before_it_cuts(blocks_and_crumbs: sp.csr_array, aggregate: Any) -> None:
+    whole, crumbs = np.arange(900) // 300, 3 + np.arange(15) // 5
+    for k, blocks in ((3, 1), (4, 1), (5, 2), (6, 3), (7, 4)):
+        model = CoresetSpectralClustering(k, balance=0, aggregate=aggregate, random_state=0).fit(blocks_and_crumbs)
+        labels = model.labels_
+        checks.valid_labels(labels, 917, k)
+        assert np.unique(labels).size == k
+        if k >= 4:
+            assert np.unique(labels[900:915]).size == 3, "each clique is a cluster"
+            assert np.unique(labels[:900]).size == blocks
+        if k <= 4:
+            assert normalized_cut(blocks_and_crumbs, labels) == 0.0
+        if k == 6:
+            assert adjusted_rand_score(np.concatenate([whole, crumbs]), labels[:915]) == 1.0
+
+
+@pytest.mark.filterwarnings("ignore:the graph is not fully connected")
+def test_crumbs_are_set_aside_where_the_plain_cut_was_not_asked_for(blocks_and_crumbs: sp.csr_array) -> None:
+    for settings in ({}, {"balance": 0, "min_cluster_size": 10}, {"balance": 0.01}):
+        labels = CoresetSpectralClustering(5, random_state=0, **settings).fit(blocks_and_crumbs).labels_
+        assert np.bincount(labels).min() > 10

@@ -148,6 +148,28 @@ def test_clusters_stay_and_no_move_leaves_the_bounds(case: Case) -> None:
     checks.valid_labels(found.labels, len(case.A), case.k)
     assert set(found.labels.tolist()) == set(case.labels.tolist())
     assert case.outside(found.labels) <= case.outside(case.labels)
+    if np.all(case.sizes == 1):
+        before, after = (np.bincount(labels, minlength=case.k) for labels in (case.labels, found.labels))
+        for size, now in zip(before.tolist(), after.tolist(), strict=True):
+            allowed = twins.outside(np.array([size]), case.smallest, case.largest)
+            assert twins.outside(np.array([now]), case.smallest, case.largest) <= allowed, "each cluster for itself"
+
+
+def test_no_cluster_leaves_its_bounds_for_one_that_comes_back() -> None:
+    edges = [(0, 3), (0, 5), (1, 2), (1, 3), (1, 5), (1, 8), (3, 5), (3, 8), (4, 5), (5, 6), (5, 8)]
+    A = np.zeros((9, 9))
+    for i, j in edges:
+        A[i, j] = A[j, i] = 1.0
+    found = refine_partition(A, [0, 0, 2, 0, 1, 1, 2, 1, 0], min_cluster_size=3, max_cluster_size=4)
+    assert np.bincount(found.labels)[:2].min() >= 3  # the third began with two
+
+
+@pytest.mark.parametrize("weights", [[1e8, 1e-3, 1e-7, 1e-8], [1e-20, 1.0, 1e20, 1.0], [1.0, 2.0, 3.0, 4.0]])
+@pytest.mark.parametrize("settings", [{"max_passes": 1}, {"max_passes": 0}, {"tolerance": 0.5}, {}])
+def test_the_objective_is_that_of_the_labels(weights: list[float], settings: dict[str, Any]) -> None:
+    A = np.diag(weights, 1) + np.diag(weights, -1)
+    found = refine_partition(A, [0, 1, 1, 0, 1], **settings)
+    assert found.objective == pytest.approx(normalized_cut(A, found.labels, reduce="sum"), rel=1e-12)
 
 
 @given(cases(), st.sampled_from([2.0**-40, 0.5, 8.0, 2.0**60]))

@@ -83,26 +83,36 @@ def grid(rows: int, columns: int) -> sp.csr_array:
 
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 80, 300])
 @pytest.mark.parametrize("zeros", [0.0, 0.3, 1.0])
-def test_tridiagonal_eigenpairs_are_those_of_the_dense_matrix(n: int, zeros: float) -> None:
+@pytest.mark.parametrize("kind", ["normal", "equal", "lanczos"])
+def test_tridiagonal_eigenpairs_are_those_of_the_dense_matrix(n: int, zeros: float, kind: str) -> None:
     rng = np.random.default_rng(n)
     for scale in (1.0, 1e-150, 1e100):
         diagonal, beside = scale * rng.normal(size=n), scale * rng.normal(size=n - 1)
+        if kind == "equal":  # eigenvalues of many vectors, and close ones
+            diagonal[:] = scale
+            beside = np.repeat(beside[::3], 3)[: n - 1]
+        elif kind == "lanczos":  # small numbers beside large ones
+            beside *= 10.0 ** -rng.uniform(0, 10, n - 1)
         beside[rng.random(n - 1) < zeros] = 0.0
-        values, vectors = _core.tridiagonal_eigen(diagonal, beside)
-        vectors = vectors.reshape(n, n)
-        dense = np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1)
-        assert np.all(np.diff(values) <= 0)
-        np.testing.assert_allclose(values, np.linalg.eigvalsh(dense)[::-1], rtol=0, atol=1e-13 * n * scale)
-        np.testing.assert_allclose(vectors @ vectors.T, np.eye(n), atol=1e-12)
-        np.testing.assert_allclose((dense / scale) @ vectors.T, vectors.T * values / scale, atol=1e-12 * max(1, n**0.5))
+        dense = (np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1)) / scale
+        for count in {1, min(2, n), n}:
+            values, vectors = _core.tridiagonal_eigen(diagonal, beside, count)
+            values, vectors = values / scale, vectors.reshape(count, n)
+            assert np.all(np.diff(values) <= 1e-15 * n)
+            np.testing.assert_allclose(values, np.linalg.eigvalsh(dense)[::-1][:count], rtol=0, atol=1e-13 * n)
+            np.testing.assert_allclose(vectors @ vectors.T, np.eye(count), atol=1e-11)
+            np.testing.assert_allclose(dense @ vectors.T, vectors.T * values, atol=1e-12 * max(1, n**0.5))
 
 
 def test_equal_eigenvalues_have_orthogonal_vectors() -> None:
-    values, vectors = _core.tridiagonal_eigen(np.full(6, 2.0), np.zeros(5))
-    assert values.tolist() == [2.0] * 6
-    np.testing.assert_array_equal(np.abs(vectors.reshape(6, 6)).sum(axis=0), 1.0)
+    values, vectors = _core.tridiagonal_eigen(np.full(6, 2.0), np.zeros(5), 6)
+    np.testing.assert_allclose(values, 2.0, rtol=1e-15)
+    np.testing.assert_allclose(vectors.reshape(6, 6) @ vectors.reshape(6, 6).T, np.eye(6), atol=1e-12)
     with pytest.raises(ValueError, match="beside"):
-        _core.tridiagonal_eigen(np.ones(3), np.ones(3))
+        _core.tridiagonal_eigen(np.ones(3), np.ones(3), 1)
+    for count in (0, 4):
+        with pytest.raises(ValueError, match="count"):
+            _core.tridiagonal_eigen(np.ones(3), np.ones(2), count)
 
 
 # --- splits --------------------------------------------------------------------------------------------------------------

@@ -214,9 +214,14 @@ def test_balance_is_for_the_graph_to_decide_where_nothing_else_was_asked() -> No
     free = chosen(graph)
     assert free.adaptive
     assert free.balance > 0
-    for settings in ({"max_cluster_size": 2.0}, {"min_cluster_size": 5}, {"refine": False}):
+    sized = {"min_cluster_size": 5, "max_cluster_size": 2.0}
+    for settings in (sized, {"max_cluster_size": 1.2}, {"refine": False}):
         choices = chosen(graph, **settings)
         assert (choices.adaptive, choices.balance) == (False, 0.0)
+    # A wide bound on one side says nothing of the other end.
+    for settings in ({"max_cluster_size": 2.0}, {"min_cluster_size": 5}):
+        choices = chosen(graph, **settings)
+        assert (choices.adaptive, choices.balance) == (True, free.balance)
 
 
 def test_a_given_balance_is_kept_or_refused() -> None:

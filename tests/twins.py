@@ -258,18 +258,22 @@ def allowed_moves(
 ) -> Iterator[tuple[int, int]]:
     """Give every move (node, cluster) that refinement may make.
 
-    It goes to a neighbour's cluster, leaves nodes and volume behind, and brings no sizes further out of the bounds.
+    It goes to a neighbour's cluster, leaves nodes and volume behind, and brings no sizes further out of the bounds: not
+    together, nor one as far as it brings the other back.
     """
     volume = A.sum(axis=1) if degrees is None else degrees
     k = int(labels.max()) + 1
-    before = outside(np.bincount(labels, sizes, minlength=k), smallest, largest)
+    now = np.bincount(labels, sizes, minlength=k)
     for x in range(len(A)):
         left = (labels == labels[x]) & (np.arange(len(A)) != x)
         if not volume[left].sum() > 0:
             continue
         for j in np.unique(labels[A[x] > 0]).tolist():
-            moved = np.where(np.arange(len(A)) == x, j, labels)
-            if j != labels[x] and outside(np.bincount(moved, sizes, minlength=k), smallest, largest) <= before:
+            if j == labels[x]:
+                continue
+            moved = np.bincount(np.where(np.arange(len(A)) == x, j, labels), sizes, minlength=k)
+            changes = [outside(moved[[i]], smallest, largest) - outside(now[[i]], smallest, largest) for i in (labels[x], j)]
+            if sum(changes) < 0 or changes == [0.0, 0.0]:
                 yield x, j
 
 

@@ -31,19 +31,6 @@ _Fit = TypeVar("_Fit", bound=Callable[..., Any])
 _LISTENERS: ContextVar[tuple[list[str], ...]] = ContextVar("listeners", default=())
 
 
-_SILENT: ContextVar[bool] = ContextVar("silent", default=False)
-
-
-@contextmanager
-def silence() -> Iterator[None]:
-    """Keep advice of the block back: of a part that the user has not asked for."""
-    token = _SILENT.set(True)
-    try:
-        yield
-    finally:
-        _SILENT.reset(token)
-
-
 @contextmanager
 def listening() -> Iterator[list[str]]:
     """Give a list that every advice of the block joins, once each, whatever filters show of it: a report repeats it."""
@@ -78,8 +65,6 @@ def advise(message: str, category: type[Warning] = UserWarning) -> None:
     category
         Class of the warning.
     """
-    if _SILENT.get():
-        return
     for heard in _LISTENERS.get():
         if message not in heard:
             heard.append(message)

@@ -7,13 +7,13 @@ of it is looked at again where there is a reason for doubt:
   loosened for a while (:mod:`corecut.polishing`);
 - where draws did not agree, as on lattices and tori, borders are improved on every scale (:mod:`corecut.cycles`);
 - where draws did not agree and much of the cut has gone on the way down, groups did not fit the graph, nor may what was found
-  on their quotient: nodes are halved instead, again and again, each half a graph of its own. Hypercubes are like that: they
-  have very many vectors of one eigenvalue, in no order, and groups that are no cubes hide where halves would meet.
+  on their quotient: nodes are halved instead (:mod:`corecut.halving`). Hypercubes are like that: they have very many vectors
+  of one eigenvalue, in no order, and groups that are no cubes hide where halves would meet. Small graphs are halved wherever
+  draws did not agree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -24,7 +24,9 @@ from corecut.confidence import agreement
 from corecut.cycles import improve_by_cycles
 from corecut.draws import Run
 from corecut.engines import Engine, LocalEngine
+from corecut.halving import halve_graph
 from corecut.objective import Objective
+from corecut.placement import fill_empty
 from corecut.polishing import loosen, polish
 from corecut.refinement import CLIMB, bring_into_bounds, climb_weighted, refine_weighted
 from corecut.repair import found_clusters
@@ -38,6 +40,9 @@ _AGREED, _SAME = 0.93, 0.99
 # Groups do not fit a graph where less than the first share of the cut is left at the end of the way down, or, if draws did not
 # agree, the second one. (Of noisy communities, on which draws agree, 0.6 and more is left.)
 _LITTLE, _LESS = 0.5, 0.8
+# The least and the greatest cluster, as shares of the mean, when nodes are halved then: narrow bounds find cubes, wide ones
+# what lies between.
+_HALVES = (0.9, 1.1), (0.6, 1.4)
 
 
 def descend(
@@ -49,9 +54,8 @@ def descend(
     *,
     balance: float,
     engine: Engine,
-    halve: Callable[[], LabelArray],
 ) -> LabelArray:
-    """Return the best draw's partition of all nodes, refined; `halve` makes one without groups, for the doubtful case."""
+    """Return the best draw's partition of all nodes, refined."""
     choices, k = run.choices, run.k
     labels, value = refine_down(whole, levels, best, choices, balance, engine=engine)
     if not choices.asked.refine:
@@ -67,13 +71,39 @@ def descend(
     if levels and choices.may_halve and agreed < _SAME:
         coarse = refine_weighted(top, best, objective, k, max_passes=0, n_jobs=run.n_jobs).objective
         fitting = value >= (_LESS if agreed < _AGREED else _LITTLE) * coarse
-        if not fitting:
-            halves = _refine(whole, halve(), objective, choices, engine)
-            labels, value = min((labels, value), halves, key=lambda one: one[1])
+        labels, value = _halved(run, whole, labels, value, objective, tries=_tries(choices, agreed, fitting), engine=engine)
     if choices.cycles and (agreed < _AGREED or not fitting or choices.asked.effort > 1):
         seed = int(run.generator.integers(2**31))
         labels = improve_by_cycles(whole, labels, value, objective, k, cycles=choices.cycles, seed=seed, n_jobs=run.n_jobs)
     return labels
+
+
+def _tries(choices: Choices, agreed: float, fitting: bool) -> tuple[tuple[float, float], ...]:
+    """Return the bounds within which nodes are halved: all where groups do not fit, and the first where it is worth a try."""
+    if not fitting:
+        return _HALVES
+    return _HALVES[:1] if choices.soon_halved and agreed < _AGREED else ()
+
+
+def _halved(
+    run: Run,
+    whole: WeightedGraph,
+    labels: LabelArray,
+    value: float,
+    objective: Objective,
+    *,
+    tries: tuple[tuple[float, float], ...],
+    engine: Engine,
+) -> tuple[LabelArray, float]:
+    """Return the best of a partition and those that come of halving nodes, refined, and its F."""
+    seed = int(run.generator.integers(2**63))
+    for least, most in tries:
+        bounds = objective.bounded_by(least, most, whole.n_nodes / run.k)
+        halves = halve_graph(whole, bounds, run.k, seed=seed, n_jobs=run.n_jobs)
+        halves = fill_empty(halves, run.k, whole.graph.degrees)[0]
+        found = _refine(whole, halves, objective, run.choices, engine)
+        labels, value = min((labels, value), found, key=lambda one: one[1])
+    return labels, value
 
 
 def final_objective(whole: WeightedGraph, choices: Choices, balance: float) -> Objective:
@@ -105,7 +135,7 @@ def _refine(
     labels = bring_into_bounds(level, labels, objective, k)
     found = refine_weighted(level, labels, objective, k, max_passes=20, tolerance=_TOLERANCE, engine=engine)
     # Where it was asked for clusters as small as they like, or as bounds allow, groups may make clusters as well.
-    plain = objective.fee == 0 and (objective.bounded or choices.asked.balance == 0)
+    plain = objective.fee == 0 and (choices.sized or choices.asked.balance == 0)
     if plain and not choices.tight and level.graph.diagonal is not None:
         labels, founded = found_clusters(level, found.labels, objective, k, n_jobs=choices.asked.n_jobs)
         if founded:

@@ -25,12 +25,12 @@ from corecut._progress import Stages
 from corecut._typing import FloatArray, LabelArray
 from corecut._validation import thread_count
 from corecut.aggregation import gather_levels
-from corecut.bisection import bisect_graph
 from corecut.engines import LocalEngine
+from corecut.halving import halve_graph
 from corecut.objective import Objective
 from corecut.placement import fill_empty
 from corecut.refinement import refine_weighted
-from corecut.repair import repair_partition, split_costs, try_pairs
+from corecut.repair import repair_partition, try_pairs
 from corecut.settings import Choices
 from corecut.side_by_side import side_by_side
 from corecut.spectral import (
@@ -47,18 +47,6 @@ from corecut.weighted import WeightedGraph, sums_by
 
 T = TypeVar("T")
 
-# β where the plain cut gives crumbs and giants: the first that does not, of those that are felt, not less than this share of
-# the mean conductance. A noisy graph has this one.
-BALANCES, _FELT, _NOISY = (0.0005, 0.0015, 0.005, 0.05, 0.1), 0.1, 0.05
-# Where the fee makes the cut so many times as large as it was with one that did not do, fees between the two are tried.
-_DEAR, _BETWEEN = 3.0, 2
-# What the clusters of the plain cut must be like: see _acceptable.
-_LEAST_MEDIAN, _GIANT_SHARE, _GIANT_FACTOR, _DIVISIBLE = 0.3, 0.2, 2.5, 1.5
-# Up to this mean conductance a graph counts as clean; above it no cluster may be so far from the mean, unless the fee would
-# double the cut. With this share of what clusters drawn by lot have, there is nothing to find but clusters of like size.
-_CLEAN, _SPOILT, _LEAST, _GREATEST, _LOT = 0.15, 0.5, 0.05, 4.0, 0.9
-# Regularisation of the eigenvectors along which parts are halved, draw by draw.
-_HALVING = (2.0, 0.5, 1.0, 4.0)
 # Draws of the quotient of common groups (one more under tight bounds), and how often what comes of them is combined again.
 _COMBINED_DRAWS, _COMBINATIONS, _TIGHT_COMBINATIONS, _PARENTS = 2, 2, 3, 5
 # The draw that begins with groups, where the others begin with nodes.
@@ -66,7 +54,7 @@ _GROUPED = 2
 # Further eigenvectors whose order is tried where there are two clusters, and the best borders that are tried first.
 _SWEPT, _BEST_BORDERS = 6, 3
 # Rounds of repair, and of a first look.
-_ROUNDS, _QUICK_ROUNDS = 10, 2
+ROUNDS, QUICK_ROUNDS = 10, 2
 # Two draws whose objectives differ by less than this share have found the same optimum.
 _SETTLED = 1e-4
 
@@ -113,73 +101,7 @@ class Draw:
         return self.outside, self.objective
 
 
-def draw_partitions(run: Run, level: WeightedGraph, *, n_isolated: int = 0) -> tuple[Draw, list[Draw], float]:
-    """Return the best partition, all draws, and the β they were judged by.
-
-    Where β is for the graph to decide, it is the least under which clusters are clusters. On a noisy graph a single crumb is
-    enough for a fee, which hardly moves its optimum and steadies the way to it, unless that would spoil a clean cut.
-    """
-    choices, k = run.choices, run.k
-    starts = _Starts(run, level)
-
-    def objective_for(beta: float) -> Objective:
-        return choices.objective(level.graph.degrees, balance=beta, n_isolated=n_isolated)
-
-    if not choices.adaptive:
-        objective = objective_for(choices.on_groups(choices.balance))
-        draws = [starts.draw(run, 0, objective)]
-        best = _best_of_several(run, level, objective, draws, starts)
-        return _with_pairs_tried(run, level, best, objective), draws, choices.balance
-    candidates, noisy, refused = [0.0, *BALANCES], False, None
-    for trial in range(1, len(candidates) + 1):
-        balance = candidates.pop(0)
-        objective = objective_for(balance)
-        # Of a large graph a quick look decides whether this β will do.
-        quick = bool(candidates) and choices.n_init == 1
-        draws = [starts.draw(run, 0, objective, trial, rounds=_QUICK_ROUNDS if quick else _ROUNDS)]
-        if balance == 0:
-            noisy = draws[0].objective > _CLEAN * k
-            # A fee far below the mean conductance moves nothing.
-            least = _NOISY if noisy else _FELT * draws[0].objective / k
-            candidates = [beta for beta in candidates if beta >= least]
-        if candidates and not _acceptable(run, level, draws[0].labels):
-            refused = balance, draws[0]
-            continue
-        if balance == 0 and noisy and _uneven(run, level, draws[0]):
-            with_fee = starts.draw(run, 0, objective_for(_NOISY), trial)
-            cut = refine_weighted(level, with_fee.labels, objective, k, max_passes=0, n_jobs=run.n_jobs).objective
-            noisy = draws[0].objective > _SPOILT * cut
-            if noisy:
-                balance, objective, draws, quick = _NOISY, objective_for(_NOISY), [with_fee], False
-                candidates = [beta for beta in candidates if beta > _NOISY]
-        if quick:
-            draws = [finish(run, level, draws[0].labels, objective, embedding=draws[0].embedding)]
-        best = _best_of_several(run, level, objective, draws, starts, trial=trial)
-        crumbs = noisy and balance == 0 and _uneven(run, level, best)
-        if not candidates or (_acceptable(run, level, best.labels) and not crumbs):
-            break
-        refused = balance, best
-    for trial in range(len(BALANCES) + 2, len(BALANCES) + 2 + _BETWEEN):
-        # The least fee that will do may be far below the first one on the list that does.
-        if noisy or refused is None or _plain_cut(run, level, best) <= _DEAR * _plain_cut(run, level, refused[1]):
-            break
-        between = float(np.sqrt(max(refused[0], least) * balance))
-        one = starts.draw(run, 0, objective_for(between), trial)
-        if not _acceptable(run, level, one.labels):
-            refused = between, one
-            continue
-        made = [one]
-        better = _best_of_several(run, level, objective_for(between), made, starts, trial=trial)
-        if not _acceptable(run, level, better.labels):
-            refused = between, better
-            continue
-        balance, objective, draws, best = between, objective_for(between), made, better
-    tried = _with_pairs_tried(run, level, best, objective)
-    spoilt = _acceptable(run, level, best.labels) and not _acceptable(run, level, tried.labels)
-    return best if spoilt else tried, draws, balance
-
-
-class _Starts:
+class Starts:
     """What draws begin with: rows of eigenvectors, borders along them, halves, groups. The same for every β."""
 
     def __init__(self, run: Run, level: WeightedGraph) -> None:
@@ -193,13 +115,13 @@ class _Starts:
         self._borders = best_borders(level, *self._embeddings[-1], plain) if self._extra else []
         self._seed = int(run.generator.integers(2**63))
 
-    def draw(self, run: Run, at: int, objective: Objective, trial: int = 1, *, rounds: int = _ROUNDS) -> Draw:
+    def draw(self, run: Run, at: int, objective: Objective, trial: int = 1, *, rounds: int = ROUNDS) -> Draw:
         """Return the draw of a number under an objective; trials of the same number begin with the same, and differ after."""
         seeded, level, k = run.seeded(self._seed, at, trial), self._level, run.k
         if self._choices.halves(at):
-            share = _HALVING[at % len(_HALVING)]
             bounds = objective if objective.bounded else objective.bounded_by(0.5, 1.5, float(level.sizes.sum()) / k)
-            found = bisect_graph(level, bounds, k, regularization=share, generator=seeded.generator, n_jobs=run.n_jobs)
+            found = halve_graph(level, bounds, k, seed=int(seeded.generator.integers(2**63)), n_jobs=run.n_jobs)
+            found = fill_empty(found, k, level.graph.degrees)[0]
         else:
             if at not in self._found:
                 self._found[at] = fill_empty(self._start(run, at, objective), k, level.graph.degrees)[0]
@@ -243,8 +165,8 @@ def _by_groups(run: Run, level: WeightedGraph, objective: Objective) -> LabelArr
     return labels
 
 
-def _best_of_several(
-    run: Run, level: WeightedGraph, objective: Objective, draws: list[Draw], starts: _Starts, *, trial: int = 1
+def best_of_several(
+    run: Run, level: WeightedGraph, objective: Objective, draws: list[Draw], starts: Starts, *, trial: int = 1
 ) -> Draw:
     """Make further draws, which join the list, and combine them; return the best partition."""
     asked, wanted = run.choices.asked, run.choices.n_init
@@ -273,7 +195,7 @@ def _best_of_several(
     return best
 
 
-def _with_pairs_tried(run: Run, level: WeightedGraph, best: Draw, objective: Objective) -> Draw:
+def with_pairs_tried(run: Run, level: WeightedGraph, best: Draw, objective: Objective) -> Draw:
     """Try splits with merges that do not pay at once: few draws may all have come to the same wrong optimum."""
     tries = run.choices.tries(level.graph)
     if not tries:
@@ -283,37 +205,6 @@ def _with_pairs_tried(run: Run, level: WeightedGraph, best: Draw, objective: Obj
             level, best.labels, best.objective, objective, run.k, tries=tries, random_state=run.generator, n_jobs=run.n_jobs
         )
     return replace(best, labels=labels, objective=value)
-
-
-def _acceptable(run: Run, level: WeightedGraph, labels: LabelArray) -> bool:
-    """Say whether clusters are clusters: not crumbs beside a giant that falls into parts itself.
-
-    Crumbs: the median cluster has less than 0.3 of the mean's nodes. A giant has more than a fifth of the nodes and 2.5 times
-    the mean; it falls into parts where a split of it cuts no more than 1.5 times what usually separates clusters here.
-    """
-    sizes = sums_by(labels, level.sizes, run.k)
-    if np.median(sizes) < _LEAST_MEDIAN * sizes.mean():
-        return False
-    giant = sizes > max(_GIANT_SHARE, _GIANT_FACTOR / run.k) * sizes.sum()
-    if not giant.any():
-        return True
-    cuts, conductance = split_costs(level, labels, giant, run.k, n_jobs=run.n_jobs)
-    return bool(np.all(cuts > _DIVISIBLE * conductance))
-
-
-def _plain_cut(run: Run, level: WeightedGraph, draw: Draw) -> float:
-    plain = run.choices.objective(level.graph.degrees, balance=0.0)
-    return refine_weighted(level, draw.labels, plain, run.k, max_passes=0, n_jobs=run.n_jobs).objective
-
-
-def _uneven(run: Run, level: WeightedGraph, plain: Draw) -> bool:
-    """Say whether a cluster has less than a twentieth of the mean's nodes, or more than four times as many.
-
-    Also where the cut is that of clusters drawn by lot: of a complete graph every partition has the same.
-    """
-    sizes = sums_by(plain.labels, level.sizes, run.k)
-    by_lot = plain.objective > _LOT * (run.k - 1)
-    return bool(by_lot or sizes.min() < _LEAST * sizes.mean() or sizes.max() > _GREATEST * sizes.mean())
 
 
 def _agree(draws: list[Draw]) -> bool:
@@ -367,7 +258,7 @@ def finish(
     objective: Objective,
     *,
     embedding: FloatArray,
-    max_rounds: int = _ROUNDS,
+    max_rounds: int = ROUNDS,
 ) -> Draw:
     """Repair a partition, where that is wanted, and measure it."""
     with run.stage("repair"):

@@ -39,9 +39,10 @@ class KernelView:
         Per point. Points of weight 0 (isolated nodes) take no part in any stage.
     shift
         The σ that went into the diagonal.
-    rank_one
-        r of a dense part r rᵀ that regularisation adds to K (the diagonal includes it), or None. Only labelling knows it:
-        the other stages use the plain sparse kernel.
+    rank_one, rank_factor
+        r and c of a dense part c·r rᵀ that regularisation adds to K (the diagonal includes it), or None. Only labelling knows
+        it: the other stages use the plain sparse kernel. (c apart from r: its root would be rounded, differently for other
+        units of weight.)
     """
 
     graph: Graph
@@ -50,6 +51,7 @@ class KernelView:
     weights: FloatArray = field(repr=False)
     shift: float = 0.0
     rank_one: FloatArray | None = field(repr=False, default=None)
+    rank_factor: float = 1.0
 
     @classmethod
     def from_graph(cls, graph: Any, *, shift: float | str = "auto") -> KernelView:
@@ -84,7 +86,7 @@ class KernelView:
     def regularized(self, tau: float, sizes: FloatArray) -> KernelView:
         """Return the kernel of A + (τ/n)·s sᵀ with degrees d + τ·s, for τ in units of `weights` and n = Σ s.
 
-        The dense part is kept as the vector r = √(τ/n)·s/(d + τ·s). The shift is left out.
+        The dense part is kept as the vector r = s/(d + τ·s) and the factor τ/n. The shift is left out.
         """
         if self.scale is None:
             raise ValueError("only a graph's kernel can be regularised")
@@ -92,10 +94,11 @@ class KernelView:
             return self
         weights = self.weights + tau * sizes
         shrink = np.divide(self.weights, weights, out=np.zeros_like(weights), where=weights > 0)
-        rank_one = np.divide(np.sqrt(tau / sizes.sum()) * sizes, weights, out=np.zeros_like(weights), where=weights > 0)
+        factor = tau / float(sizes.sum())
+        rank_one = np.divide(sizes, weights, out=np.zeros_like(weights), where=weights > 0)
         scale = self.scale * shrink
         stored = 0.0 if self.graph.diagonal is None else self.graph.diagonal * scale * scale
-        return KernelView(self.graph, scale, stored + rank_one * rank_one, weights, 0.0, rank_one)
+        return KernelView(self.graph, scale, stored + factor * rank_one * rank_one, weights, 0.0, rank_one, factor)
 
     @property
     def n_points(self) -> int:

@@ -109,8 +109,9 @@ def label_by(
     norms = centre_norms(kernel, coreset, labels, k, engine=engine)
     pull: Any = None  # Any: NumPy's types do not know that a weighted count is a float
     if kernel.rank_one is not None:  # it is dense: every centre has an inner product with every node
-        pull = np.bincount(labels, share * kernel.rank_one[nodes], minlength=k)
-        own = own - share * kernel.rank_one[nodes] ** 2
+        r = kernel.rank_one[nodes]
+        pull = kernel.rank_factor * np.bincount(labels, share * r, minlength=k)
+        own = own - share * kernel.rank_factor * r * r
     centres = Centres(nodes, labels, share * scale, own, norms, pull, candidates == "touched")
     found, best, second, untouched = engine.label(kernel, centres)
     # In place: these arrays are ours, and n can be large.
@@ -126,7 +127,7 @@ def centre_norms(
     nodes = coreset.indices
     matrix = kernel.of_submatrix(nodes, (engine or LocalEngine()).induced(kernel.graph, nodes))
     if kernel.rank_one is not None:
-        matrix = matrix - sp.diags_array(kernel.rank_one[nodes] ** 2)
+        matrix = matrix - sp.diags_array(kernel.rank_factor * kernel.rank_one[nodes] ** 2)
     rows = np.repeat(np.arange(coreset.size), np.diff(matrix.indptr))
     same = labels[rows] == labels[matrix.indices]
     rows, columns = rows[same], matrix.indices[same]
@@ -135,6 +136,7 @@ def centre_norms(
     mass = np.bincount(labels, coreset.weights, minlength=n_clusters)
     if kernel.rank_one is not None:
         # Not in place: without a single pair the sums are integers to NumPy.
-        association = association + np.bincount(labels, coreset.weights * kernel.rank_one[nodes], minlength=n_clusters) ** 2
+        loads = np.bincount(labels, coreset.weights * kernel.rank_one[nodes], minlength=n_clusters)
+        association = association + kernel.rank_factor * loads * loads
     norms: FloatArray = np.divide(association, mass * mass, out=np.full(n_clusters, np.inf), where=mass > 0)
     return norms

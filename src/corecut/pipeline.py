@@ -25,18 +25,19 @@ from corecut._progress import Stages
 from corecut._random import as_generator
 from corecut._typing import FloatArray, IntArray, LabelArray, RandomState
 from corecut.aggregation import Quotient, gather_levels
+from corecut.balancing import draw_partitions
 from corecut.confidence import agreement
 from corecut.coreset import Coreset, importance_sample, stratified_sample
 from corecut.coreset_graphs import graph_of_coreset
 from corecut.descent import descend
-from corecut.draws import Run, draw_partitions, embed, finish, round_rows, solver_for
+from corecut.draws import Run, embed, finish, round_rows, solver_for
 from corecut.durations import expected_seconds
 from corecut.engines import Engine, LocalEngine
 from corecut.graph import Graph
 from corecut.kernel import KernelView
 from corecut.labelling import label_by
 from corecut.objective import Objective
-from corecut.placement import TINY, fill_empty, main_part, place_isolated, place_rest, split_by_components
+from corecut.placement import TINY, fill_empty, main_part, number_rest, place_isolated, place_rest, split_by_components
 from corecut.refinement import bring_into_bounds, refine_weighted
 from corecut.sampling import draw_seeds
 from corecut.settings import MODERATE, Choices, Settings, resolve
@@ -47,8 +48,8 @@ from corecut.weighted import WeightedGraph, sums_by
 # share of the volume (at most 0.65 on random graphs, 0.8 and more on noisy communities). It is not cut where its components
 # alone make clusters that are not tiny; nor, with this share of the conductance of clusters drawn by lot, where they are.
 _COHERENT, _DOUBTFUL, _LOT = 0.25, 0.7, 0.97
-# The least share of what it is due that a half may have.
-_LEAST_HALF = 0.6
+# Sweeps that tell what bounds cost: nearly all of the gain is in the first few.
+_FREE_SWEEPS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +110,9 @@ def _cluster(graph: Graph, run: Run, *, engine: Engine, shelf: Shelf) -> Cluster
             _warn_of_components(whole, components, choices)
             objective = choices.objective(graph.degrees, n_isolated=_isolated(graph))
             if settings.refine:
-                parts = split_by_components(whole, choices.n_clusters, objective, components)
+                parts = split_by_components(
+                    whole, choices.n_clusters, objective, components, least=0.0 if choices.wants_crumbs else None
+                )
     if parts is not None:
         return _by_components(graph, parts, choices)
     levels: list[Quotient] = []
@@ -139,8 +142,7 @@ def _cluster(graph: Graph, run: Run, *, engine: Engine, shelf: Shelf) -> Cluster
         if parts is not None:
             return _by_components(graph, parts, choices)
     with stage("refinement"):
-        halve = partial(_halved, run, graph)
-        labels = descend(run, whole, levels, best, draws, balance=balance, engine=engine, halve=halve)
+        labels = descend(run, whole, levels, best, draws, balance=balance, engine=engine)
         labels = place_isolated(graph, labels, choices.n_clusters, choices.objective(graph.degrees))
         # Bounds may need clusters of isolated nodes alone; otherwise these count as empty.
         counting = np.ones(graph.n_nodes) if choices.bounded else graph.degrees
@@ -148,7 +150,7 @@ def _cluster(graph: Graph, run: Run, *, engine: Engine, shelf: Shelf) -> Cluster
         advice.of_filled(n_filled, choices.n_clusters)
         if settings.refine:
             labels = _within_bounds(graph, labels, choices, balance)
-    _warn_of_cost(run, top, best)
+    _warn_of_cost(run, whole, labels, engine=engine)
     advice.of_giant(labels, choices.n_clusters, refined=settings.refine, aggregated=choices.aggregate)
     agreed = None
     if len(draws) > 1:
@@ -180,41 +182,13 @@ def _rather_whole(
     return split_by_components(whole, k, objective, components, least=TINY)
 
 
-def _warn_of_cost(run: Run, top: WeightedGraph, labels: LabelArray) -> None:
-    """Tell where what was asked of sizes costs much cut, by what moves on the graph of the draws would gain without it."""
+def _warn_of_cost(run: Run, whole: WeightedGraph, labels: LabelArray, *, engine: Engine) -> None:
+    """Tell where what was asked of sizes costs much cut, by what moves of nodes would gain without it."""
     asked = run.choices.asked.limits()
     if asked:
-        free = refine_weighted(top, labels, Objective(), run.k, max_passes=20, n_jobs=run.n_jobs)
+        with run.stage("metrics"):
+            free = refine_weighted(whole, labels, Objective(), run.k, max_passes=_FREE_SWEEPS, engine=engine)
         advice.of_cost(asked, free.objective_before / run.k, free.objective / run.k)
-
-
-def _halved(run: Run, graph: Graph) -> LabelArray:
-    """Return k clusters by halving: each part is clustered into two as a graph of its own, until every one is due one."""
-    labels = np.zeros(graph.n_nodes, np.int32)
-    due = np.array([run.k])
-    seed = int(run.generator.integers(2**63))
-
-    def halve(j: int, own: Run) -> tuple[IntArray, LabelArray]:
-        nodes = np.flatnonzero((labels == j) & (graph.degrees > 0))
-        matrix = graph.subgraph(nodes, own.n_jobs)
-        if nodes.size < 2 or matrix.nnz == 0:
-            return nodes, np.arange(nodes.size, dtype=np.int32) % 2
-        part = Graph.from_matrix(matrix, check="none", n_jobs=own.n_jobs)
-        least = max(1, int(_LEAST_HALF * nodes.size * (due[j] // 2) / due[j]))
-        settings = Settings(2, n_init=1, min_cluster_size=least, n_jobs=own.n_jobs)
-        generator = own.seeded(seed, j, due.size).generator
-        with advice.silence():  # what there is to say of a part is no news of the graph
-            return nodes, cluster_graph(part, settings, random_state=generator, stage=Stages()).labels
-
-    while due.max() > 1:
-        # All parts that are due more than one: threads share them.
-        wanted = np.flatnonzero(due > 1)
-        for j, (nodes, found) in zip(wanted, run.side_by_side([partial(halve, int(j)) for j in wanted]), strict=True):
-            second = int(np.clip(round(due[j] * float(found.sum()) / max(found.size, 1)), 1, due[j] - 1))
-            labels[nodes[found == 1]] = due.size
-            due = np.append(due, second)
-            due[j] -= second
-    return labels
 
 
 def _isolated(graph: Graph) -> int:
@@ -243,12 +217,18 @@ def _draw_directly(
 ) -> tuple[LabelArray, list[LabelArray], Sample, float]:
     """Partition a graph, or quotient, that is small enough for the spectral step as it is."""
     main = main_part(top, run.k)
+    crumbs = number_rest(top, main) if run.choices.wants_crumbs else np.empty(0, np.int32)
+    n_crumbs = int(crumbs.max(initial=-1)) + 1
     part = shelf.restrict(top, main, n_jobs=run.n_jobs)
-    best, draws, balance = draw_partitions(run, part, n_isolated=n_isolated)
+    own = replace(run, choices=replace(run.choices, n_clusters=run.k - n_crumbs))
+    best, draws, balance = draw_partitions(own, part, n_isolated=n_isolated)
 
     def everywhere(found: LabelArray) -> LabelArray:
         labels = np.zeros(top.n_nodes, np.int32)
         labels[main] = found
+        if n_crumbs:
+            labels[crumbs >= 0] = own.k + crumbs[crumbs >= 0]
+            return labels
         return place_rest(top, labels, main, n_clusters=run.k, max_size=run.choices.max_cluster_size)
 
     sample = Sample(Coreset(np.flatnonzero(main), part.graph.degrees, 0), best.labels, best.embedding, solver_for(run.choices))

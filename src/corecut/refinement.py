@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from corecut import _core
-from corecut._typing import AnyArray, FloatArray, LabelArray
+from corecut._typing import AnyArray, LabelArray
 from corecut._validation import check_count, check_real, compact_labels
 from corecut.engines import Engine, LocalEngine
 from corecut.graph import as_graph
@@ -77,7 +77,8 @@ def refine_partition(
         k, the number of distinct labels by default. When it is given, labels are the numbers 0..k-1, and one that does not
         occur is an empty cluster.
     min_cluster_size, max_cluster_size
-        Bounds on the number of nodes that moves keep (a cluster that is outside to begin with may stay there).
+        Bounds on the number of nodes that moves keep: a cluster that is outside to begin with may stay there, but comes no
+        further out.
     max_passes
         End after this many sweeps; None goes on until no move is left.
     tolerance
@@ -109,17 +110,15 @@ def refine_partition(
     largest = np.inf if max_cluster_size is None else check_real(max_cluster_size, "max_cluster_size", exclusive=True)
     if smallest > largest:
         raise ValueError(f"min_cluster_size={smallest:g} is above max_cluster_size={largest:g}")
+    level, typical = WeightedGraph(checked, np.ones(checked.n_nodes)), typical_volume(checked.degrees, k)
+    objective = Objective.of(typical, k, balance=check_real(balance, "balance"), min_size=smallest, max_size=largest)
     refined = refine_weighted(
-        WeightedGraph(checked, np.ones(checked.n_nodes)),
-        partition,
-        Objective.of(
-            typical_volume(checked.degrees, k), k, balance=check_real(balance, "balance"), min_size=smallest, max_size=largest
-        ),
-        k,
-        max_passes=max_passes,
-        tolerance=check_real(tolerance, "tolerance"),
-        n_jobs=n_jobs,
+        level, partition, objective, k, max_passes=max_passes, tolerance=check_real(tolerance, "tolerance"), n_jobs=n_jobs
     )
+    if not refined.converged:
+        # The last pass has sums that carry the rounding of all moves: much, beside weights over many orders of magnitude.
+        counted = refine_weighted(level, refined.labels, objective, k, max_passes=0, n_jobs=n_jobs)
+        refined = replace(refined, objective=counted.objective)
     if n_clusters is not None:
         return refined
     called, first = np.unique(partition, return_index=True)
@@ -133,16 +132,12 @@ def refine_weighted(
     objective: Objective,
     n_clusters: int,
     *,
-    due: FloatArray | None = None,
     max_passes: int | None = None,
     tolerance: float = 0.0,
     n_jobs: int | None = None,
     engine: Engine | None = None,
 ) -> Refinement:
-    """Refine a partition of a graph whose nodes stand for several, by moves of single nodes.
-
-    Bounds on sizes count for each of the clusters that one is `due` to become, 1 by default.
-    """
+    """Refine a partition of a graph whose nodes stand for several, by moves of single nodes."""
     refined = labels.copy()
     moves, swept, before, after, converged = (engine or LocalEngine(n_jobs)).refine(
         level.graph,
@@ -150,7 +145,6 @@ def refine_weighted(
         refined,
         k=n_clusters,
         objective=objective.native,
-        due=due,
         max_passes=2**62 if max_passes is None else check_count(max_passes, "max_passes", minimum=0),
         tolerance=tolerance,
     )
@@ -163,7 +157,6 @@ def climb_weighted(
     objective: Objective,
     n_clusters: int,
     *,
-    due: FloatArray | None = None,
     seed: int = 0,
     patience: int = 30,
     max_rounds: int = 10,
@@ -183,7 +176,6 @@ def climb_weighted(
         labels=climbed,
         k=n_clusters,
         objective=objective.native,
-        due=due,
         max_rounds=max_rounds,
         patience=patience,
         work=int(passes * (level.graph.n_entries + 8 * level.n_nodes)) + 100_000,
@@ -193,9 +185,7 @@ def climb_weighted(
     return climbed, after
 
 
-def bring_into_bounds(
-    level: WeightedGraph, labels: LabelArray, objective: Objective, n_clusters: int, *, due: FloatArray | None = None
-) -> LabelArray:
+def bring_into_bounds(level: WeightedGraph, labels: LabelArray, objective: Objective, n_clusters: int) -> LabelArray:
     """Move nodes out of clusters that are too large and into those that are too small, raising F as little as possible.
 
     Where every node has size 1 and the bounds can be met, they are met.
@@ -210,6 +200,5 @@ def bring_into_bounds(
         labels=moved,
         k=n_clusters,
         objective=objective.native,
-        due=due,
     )
     return moved

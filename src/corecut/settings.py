@@ -11,7 +11,7 @@ graphs (docs/sparse-graphs.md):
 - regularization (of the spectral step): 0 on dense graphs and without refinement; else 0.1 of the mean degree, less where
   clusters have fewer than 80 nodes. Where several draws are made, every other one has none.
 - balance: the least of 0, 0.0005, 0.0015, 0.005, 0.05 and 0.1, or one between two of them, under which most clusters are no
-  crumbs and no giant falls into parts (:mod:`corecut.draws`); 0 where sizes are bounded.
+  crumbs and no giant falls into parts (:mod:`corecut.balancing`); 0 where sizes are bounded on both sides, or tightly.
 - n_init: up to five draws (eleven of two clusters, eight under tight bounds), fewer where the graph that they are made on is
   large beside the one that was aggregated; times `effort`.
 - bounds up to 1.3 times the mean cluster are tight: groups are then bounded by their number of nodes, draws begin with halving,
@@ -68,8 +68,8 @@ _TURNS, _TURN_ENTRIES, _EXTRA_TURNS, _MOST_EFFORT = 90, 4_000_000, 8, 100.0
 # Cycles that improve borders where draws do not agree, on graphs of up to so many entries; and for every unit of effort above
 # 1, whatever the graph.
 _CYCLES, _CYCLE_ENTRIES, _EXTRA_CYCLES = 3, 500_000, 2
-# Nodes are halved one graph after the other up to so many entries times halvings.
-_HALVED_ENTRIES = 50_000_000
+# Nodes are halved up to so many entries times rounds of halving; up to so many it takes no time to speak of.
+_HALVED_ENTRIES, _SOON_HALVED = 50_000_000, 500_000
 # Splits with merges that do not pay at once, tried on the best draw where that has at most so many entries and clusters: of
 # many clusters one pair is a small part of F.
 _TRIES, _TRIED_ENTRIES, _TRIED_CLUSTERS = 6, 1_000_000, 100
@@ -247,8 +247,16 @@ class Choices:
     @property
     def may_halve(self) -> bool:
         """Say whether there is time to halve the graph node by node, where its groups do not fit."""
-        few = self.n_entries * math.log2(max(self.n_clusters, 2)) <= _HALVED_ENTRIES
-        return few and not self.bounded and self.n_clusters > 2
+        return self._halved_entries <= _HALVED_ENTRIES and not self.bounded
+
+    @property
+    def soon_halved(self) -> bool:
+        """Say whether halving the graph node by node takes so little time that it may be tried without need."""
+        return self._halved_entries <= _SOON_HALVED
+
+    @property
+    def _halved_entries(self) -> float:
+        return self.n_entries * math.log2(max(self.n_clusters, 2))
 
     def on_groups(self, balance: float) -> float:
         """Return the β by which groups are moved, and draws are made, for a partition that is to be judged by `balance`."""
@@ -267,8 +275,21 @@ class Choices:
 
     @property
     def adaptive(self) -> bool:
-        """Whether β is for the graph to decide: 0 where the plain cut gives clusters, `balance` where it gives crumbs."""
-        return self.asked.refine and self.asked.balance == "auto" and not self.bounded
+        """Whether β is for the graph to decide: 0 where the plain cut gives clusters, `balance` where it gives crumbs.
+
+        Bounds on both sides, or tight ones, say what sizes are wanted; a single wide one says nothing of the other end.
+        """
+        return self.asked.refine and self.asked.balance == "auto" and not self.sized
+
+    @property
+    def sized(self) -> bool:
+        """Whether bounds say how large clusters should be, at both ends."""
+        return self.tight or (self.min_cluster_size > 0 and math.isfinite(self.max_cluster_size))
+
+    @property
+    def wants_crumbs(self) -> bool:
+        """Whether the plain cut was asked for, without bounds: tiny components are clusters then."""
+        return self.asked.refine and self.asked.balance == 0 and not self.bounded
 
     @property
     def bounded(self) -> bool:
@@ -348,8 +369,6 @@ def resolve(settings: Settings, graph: Graph) -> Choices:
         regularization = 0.0 if dense or not settings.refine else 0.1 * min(1.0, graph.n_nodes / (80 * k))
     else:
         regularization = float(settings.regularization)
-    wanted = settings.refine and smallest == 0 and math.isinf(largest)
-    balance = (_BALANCE if wanted else 0.0) if _is_auto(settings.balance) else float(settings.balance)
     _check_coreset_options(settings, nodes, size, aggregate=aggregate)
     n_init = 1 if settings.n_init == "auto" else int(settings.n_init)
     if settings.memory_limit is not None:
@@ -359,9 +378,12 @@ def resolve(settings: Settings, graph: Graph) -> Choices:
             settings.memory_limit,
             coreset_bytes(n, m, k, coreset_size=size, n_jobs=jobs) if by_coreset else least_bytes(n, m, k, n_jobs=jobs),
         )
-    return Choices(
-        settings, graph.n_nodes, graph.n_entries, k, size, aggregate, regularization, balance, smallest, largest, n_init
+    choices = Choices(
+        settings, graph.n_nodes, graph.n_entries, k, size, aggregate, regularization, 0.0, smallest, largest, n_init
     )
+    if not _is_auto(settings.balance):
+        return replace(choices, balance=float(settings.balance))
+    return replace(choices, balance=_BALANCE if choices.adaptive else 0.0)
 
 
 def check_components(n_clusters: int | str, n_components: int | None, *, solver: str | None, assign_labels: str) -> None:

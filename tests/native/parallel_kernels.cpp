@@ -13,8 +13,11 @@
 #include "aggregation.hpp"
 #include "coreset.hpp"
 #include "graph.hpp"
+#include "halving.hpp"
 #include "labelling.hpp"
 #include "metrics.hpp"
+#include "neighbor_boxes.hpp"
+#include "neighbor_graph.hpp"
 #include "refinement.hpp"
 #include "repair.hpp"
 #include "rounding.hpp"
@@ -123,14 +126,19 @@ Results run_all(const Planted& planted, int threads) {
     std::vector<int32_t> labels = planted.labels;
     for (int64_t x = 0; x < n; x += 3) labels[x] = static_cast<int32_t>(mix64(static_cast<uint64_t>(x)) % k);
     timed("refine", [&] {
-        refine(context, unit, degrees, sizes, labels.data(), k, Objective{}, nullptr, 5, 0.0);
+        refine(context, unit, degrees, sizes, labels.data(), k, Objective{}, 5, 0.0);
         return bits_of(labels);
     });
     timed("refine, bounded", [&] {
         std::vector<int32_t> bounded = planted.labels;
         for (int64_t x = 0; x < n; x += 4) bounded[x] = static_cast<int32_t>(mix64(static_cast<uint64_t>(x)) % k);
-        refine(context, single, degrees, sizes, bounded.data(), k, Objective{1.0, kCluster * 0.8, kCluster * 1.2}, nullptr, 5, 0.0);
+        refine(context, single, degrees, sizes, bounded.data(), k, Objective{1.0, kCluster * 0.8, kCluster * 1.2}, 5, 0.0);
         return bits_of(bounded);
+    });
+    timed("halve_graph", [&] {
+        std::vector<int32_t> halves(n);
+        halve_graph(context, single, sizes, kCluster * 0.8, kCluster * 1.2, k, 5, halves.data());
+        return bits_of(halves);
     });
     timed("within_cluster", [&] { return bits_of(within_cluster(context, unit, planted.labels.data(), nullptr)); });
     timed("cluster_margins", [&] { return bits_of(cluster_margins(context, unit, planted.labels.data(), k).own); });
@@ -155,6 +163,20 @@ Results run_all(const Planted& planted, int threads) {
         const ImpliedCentres centres{coreset.data(), static_cast<int64_t>(coreset.size()), cluster.data(), load.data(), own.data(),
                                      norms.data(), k, nullptr, nullptr, nullptr, true};
         return bits_of(label_nodes(context, unit, centres).labels);
+    });
+    constexpr int64_t width = 5, near = 6;
+    std::vector<int32_t> nearest(n * near);
+    timed("BoxTree", [&] {
+        std::vector<float> points(n * width);
+        for (size_t i = 0; i < points.size(); ++i) points[i] = static_cast<float>(mix64(i) % 1000);
+        std::vector<double> squares(n * near);
+        const BoxTree<float> tree(context, points.data(), n, width);
+        tree.search(context, points.data(), tree.order().data(), n, near, nearest.data(), squares.data());
+        return bits_of(nearest) + bits_of(squares);
+    });
+    timed("neighbor_graph", [&] {
+        const NeighborGraph graph = neighbor_graph(context, nearest.data(), n, near);
+        return bits_of(graph.indptr) + bits_of(graph.indices) + bits_of(graph.weights);
     });
     timed("draw_points", [&] { return bits_of(draw_points(context, n, degrees, n / 10, 3).indices); });
     return results;

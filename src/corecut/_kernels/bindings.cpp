@@ -39,6 +39,7 @@ void bind_labelling(nb::module_& m);
 void bind_metrics(nb::module_& m);
 void bind_prediction(nb::module_& m);
 void bind_repair(nb::module_& m);
+void bind_halving(nb::module_& m);
 void bind_refinement(nb::module_& m);
 void bind_aggregation(nb::module_& m);
 void bind_blocks(nb::module_& m);
@@ -132,6 +133,7 @@ NB_MODULE(_core, m) {
     bind_metrics(m);
     bind_prediction(m);
     bind_repair(m);
+    bind_halving(m);
     bind_refinement(m);
     bind_aggregation(m);
     bind_blocks(m);

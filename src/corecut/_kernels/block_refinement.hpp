@@ -48,7 +48,7 @@ class RefineRoundsOf final : public RefineRounds {
         context_.threads = threads;
         labels.assign(begin_with, begin_with + a.n);
         active.assign(a.n, 1);
-        refiner_ = std::make_unique<Refiner<Index, Weight>>(context_, a_, degrees, sizes, labels.data(), Clusters(k, f, nullptr));
+        refiner_ = std::make_unique<Refiner<Index, Weight>>(context_, a_, degrees, sizes, labels.data(), Clusters(k, f));
     }
 
     RefineProposals propose(Context& context, int64_t begin, int64_t end, uint64_t pass, uint64_t round) override {

@@ -19,9 +19,9 @@ template <class Index, class Weight>
 class Balancer {
    public:
     Balancer(Context& context, const Csr<Index, Weight>& a, const double* degrees, const double* sizes, int32_t* labels, int64_t k,
-             const Objective& f, const double* due)
+             const Objective& f)
         : context_(context), a_(a), degrees_(degrees), sizes_(sizes), labels_(labels), k_(k),
-          clusters_(context, a, degrees, sizes, labels, k, f, due), seen_(k), version_(a.n, 0) {}
+          clusters_(context, a, degrees, sizes, labels, k, f), seen_(k), version_(a.n, 0) {}
 
     int64_t run() {
         int64_t moves = 0;
@@ -45,8 +45,8 @@ class Balancer {
     };
     using Heap = std::priority_queue<Candidate>;
 
-    bool above(int32_t j) const { return clusters_.size[j] > clusters_.most(j); }
-    bool below(int32_t j) const { return clusters_.size[j] < clusters_.least(j); }
+    bool above(int32_t j) const { return clusters_.size[j] > clusters_.objective.max_size; }
+    bool below(int32_t j) const { return clusters_.size[j] < clusters_.objective.min_size; }
     Node node(int64_t x) const { return {degrees_[x], sizes_[x], seen_.loop}; }
 
     double cost(int64_t x, int32_t from, int32_t to) const {
@@ -60,7 +60,7 @@ class Balancer {
     int32_t roomiest() const {
         int32_t most = 0;
         for (int32_t j = 1; j < k_; ++j)
-            if (clusters_.size[j] / clusters_.due[j] < clusters_.size[most] / clusters_.due[most]) most = j;
+            if (clusters_.size[j] < clusters_.size[most]) most = j;
         return most;
     }
 
@@ -71,13 +71,13 @@ class Balancer {
         ++version_[x];
     }
 
-    bool fits(int64_t x, int32_t to) const { return clusters_.size[to] + sizes_[x] <= clusters_.most(to); }
+    bool fits(int64_t x, int32_t to) const { return clusters_.size[to] + sizes_[x] <= clusters_.objective.max_size; }
 
     Candidate way_out(int64_t x) {
         seen_.read(a_, labels_, x);
         const int32_t from = labels_[x];
         Candidate found{std::numeric_limits<double>::infinity(), x, -1, version_[x]};
-        if (!may_leave(from) || clusters_.size[from] - sizes_[x] < clusters_.least(from)) return found;
+        if (!may_leave(from) || clusters_.size[from] - sizes_[x] < clusters_.objective.min_size) return found;
         for (int32_t j : seen_.clusters)
             if (j != from && fits(x, j))
                 if (const double c = cost(x, from, j); c < found.cost || (c == found.cost && j < found.target))
@@ -117,7 +117,7 @@ class Balancer {
         seen_.read(a_, labels_, x);
         const int32_t from = labels_[x];
         Candidate found{std::numeric_limits<double>::infinity(), x, -1, version_[x]};
-        if (!may_leave(from) || clusters_.size[from] - sizes_[x] < clusters_.least(from)) return found;
+        if (!may_leave(from) || clusters_.size[from] - sizes_[x] < clusters_.objective.min_size) return found;
         for (int32_t j : seen_.clusters)
             if (j != from && below(j) && fits(x, j))
                 if (const double c = cost(x, from, j); c < found.cost || (c == found.cost && j < found.target))

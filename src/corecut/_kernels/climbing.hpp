@@ -7,9 +7,10 @@
 
 #include <limits>
 #include <queue>
+#include <span>
 #include <vector>
 
-#include "local_moves.hpp"
+#include "memory.hpp"
 #include "objective.hpp"
 #include "random.hpp"
 #include "refinement.hpp"
@@ -21,13 +22,119 @@ struct Climb {
     double before = 0, after = 0;
 };
 
+// What the nodes that were looked at see of their neighbourhoods, kept up to date while others move: total weight of the edges to each
+// adjacent cluster, and how many there are. A row is read once, where it would be read whenever a neighbour has moved.
+template <class Index, class Weight>
+class Sights {
+   public:
+    struct Slot {
+        int32_t cluster, edges;
+        double weight;
+    };
+
+    Sights(const Csr<Index, Weight>& a, const int32_t* labels, int64_t k)
+        : a_(a), labels_(labels), slots_(a.nnz), known_(a.n, kUnknown), loop_(a.n), place_(k, -1) {}
+
+    // The clusters next to x, in no order.
+    std::span<const Slot> of(int64_t x) {
+        if (known_[x] == kUnknown) read(x);
+        return {first(x), static_cast<size_t>(known_[x])};
+    }
+
+    static double weight(std::span<const Slot> slots, int32_t cluster) {
+        for (const Slot& slot : slots)
+            if (slot.cluster == cluster) return slot.weight;
+        return 0.0;
+    }
+
+    // The weight of the loop of a node that has been looked at.
+    double loop(int64_t x) const { return loop_[x]; }
+
+    // x, whose row is r, has gone from one cluster to another.
+    void moved(int64_t x, typename Csr<Index, Weight>::Range r, int32_t from, int32_t to) {
+        for (int64_t p = r.begin; p < r.end; ++p) {
+            const int64_t y = a_.indices[p];
+            const double w = a_.weight(p);
+            if (known_[y] == kUnknown || y == x || w == 0.0) continue;
+            take(y, from, w);
+            give(y, to, w);
+        }
+    }
+
+   private:
+    static constexpr int32_t kUnknown = -1;
+
+    // Of a row whose borders have been checked.
+    Slot* first(int64_t x) { return slots_.data() + a_.indptr[x]; }
+
+    void read(int64_t x) {
+        const auto r = a_.row(x);
+        a_.check_columns(r);
+        Slot* slots = first(x);
+        int32_t count = 0;
+        double own = 0.0;
+        for (int64_t p = r.begin; p < r.end; ++p) {
+            const int64_t y = a_.indices[p];
+            const double w = a_.weight(p);
+            if (w == 0.0) continue;
+            if (y == x) {
+                own += w;
+                continue;
+            }
+            int32_t& place = place_[labels_[y]];
+            if (place < 0) {
+                place = count;
+                slots[count++] = {labels_[y], 0, 0.0};
+            }
+            ++slots[place].edges;
+            slots[place].weight += w;
+        }
+        for (int32_t i = 0; i < count; ++i) place_[slots[i].cluster] = -1;
+        known_[x] = count;
+        loop_[x] = own;
+    }
+
+    void take(int64_t y, int32_t cluster, double w) {
+        Slot* slots = first(y);
+        for (int32_t i = 0; i < known_[y]; ++i) {
+            if (slots[i].cluster != cluster) continue;
+            slots[i].weight -= w;
+            if (--slots[i].edges <= 0) slots[i] = slots[--known_[y]];
+            return;
+        }
+    }
+
+    void give(int64_t y, int32_t cluster, double w) {
+        Slot* slots = first(y);
+        int32_t& count = known_[y];
+        for (int32_t i = 0; i < count; ++i) {
+            if (slots[i].cluster != cluster) continue;
+            ++slots[i].edges;
+            slots[i].weight += w;
+            return;
+        }
+        // A row has room for a cluster of every neighbour. (In a matrix that is not symmetric more may come.)
+        if (count < a_.row(y).size())
+            slots[count++] = {cluster, 1, w};
+        else
+            count = kUnknown;
+    }
+
+    const Csr<Index, Weight>& a_;
+    const int32_t* labels_;
+    LazyVector<Slot> slots_;     // those of a node where its entries are
+    LazyVector<int32_t> known_;  // by node: how many there are
+    LazyVector<double> loop_;    // by node, of those that are known
+    std::vector<int32_t> place_;  // by cluster: its slot, while a row is read
+};
+
 template <class Index, class Weight>
 class Climber {
    public:
     Climber(Context& context, const Csr<Index, Weight>& a, const double* degrees, const double* sizes, int32_t* labels, int64_t k,
-            const Objective& f, const double* due)
+            const Objective& f)
         : context_(context), a_(a), degrees_(degrees), sizes_(sizes), labels_(labels),
-          clusters_(context, a, degrees, sizes, labels, k, f, due), seen_(k), round_(a.n, 0), version_(a.n, 0) {
+          clusters_(context, a, degrees, sizes, labels, k, f), sights_(a, labels, k), round_(a.n, 0), version_(a.n, 0) {
         for (int64_t x = 0; x < a.n; ++x) slack_ = std::max(slack_, sizes[x]);
     }
 
@@ -83,25 +190,27 @@ class Climber {
         return border;
     }
 
-    Node node(int64_t x) const { return {degrees_[x], sizes_[x], seen_.loop}; }
+    // Of a node that has been looked at.
+    Node node(int64_t x) const { return {degrees_[x], sizes_[x], sights_.loop(x)}; }
 
     // Whether a move brings a cluster outside of its bounds by more than one node.
     bool too_far(int32_t from, int32_t to, const Node& x) const {
-        return clusters_.outside(from, clusters_.size[from] - x.size) > slack_ ||
-               clusters_.outside(to, clusters_.size[to] + x.size) > slack_;
+        return clusters_.objective.outside(clusters_.size[from] - x.size) > slack_ ||
+               clusters_.objective.outside(clusters_.size[to] + x.size) > slack_;
     }
 
     // The best move of x by the present state; its target is -1 where there is none.
     Candidate best(int64_t x) {
         work_ -= a_.row(x).size() + 8;
-        seen_.read(a_, labels_, x);
         const int32_t from = labels_[x];
         Candidate found{-std::numeric_limits<double>::infinity(), x, -1, version_[x]};
-        if (!clusters_.may_leave(from, node(x))) return found;
-        const double out = clusters_.leave(from, node(x), seen_.weight[from]);
-        for (int32_t j : seen_.clusters) {
-            if (j == from || (clusters_.strain(from, j, node(x)) > 0 && too_far(from, j, node(x)))) continue;
-            const double g = out + clusters_.enter(j, node(x), seen_.weight[j]);
+        const auto seen = sights_.of(x);
+        const Node moving = node(x);
+        if (!clusters_.may_leave(from, moving)) return found;
+        const double out = clusters_.leave(from, moving, sights_.weight(seen, from));
+        for (const auto& [j, edges, weight] : seen) {
+            if (j == from || (clusters_.strain(from, j, moving) > 0 && too_far(from, j, moving))) continue;
+            const double g = out + clusters_.enter(j, moving, weight);
             if (g > found.gain || (g == found.gain && j < found.target)) found.gain = g, found.target = j;
         }
         return found;
@@ -111,6 +220,14 @@ class Climber {
         ++version_[x];
         const Candidate found = best(x);
         if (found.target >= 0) heap_.push(found);
+    }
+
+    void put(int64_t x, int32_t to) {
+        const int32_t from = labels_[x];
+        const auto seen = sights_.of(x);
+        clusters_.move(from, to, node(x), sights_.weight(seen, from), sights_.weight(seen, to));
+        labels_[x] = to;
+        sights_.moved(x, a_.row(x), from, to);
     }
 
     // Returns how many moves were kept.
@@ -133,8 +250,7 @@ class Climber {
             }
             const int32_t from = labels_[x];
             strained += clusters_.strain(from, now.target, node(x));
-            clusters_.move(from, now.target, node(x), seen_.weight[from], seen_.weight[now.target]);
-            labels_[x] = now.target;
+            put(x, now.target);
             round_[x] = round;
             gained += now.gain;
             made_.push_back({x, from});
@@ -151,9 +267,7 @@ class Climber {
         while (made_.size() > keep) {
             const auto [x, from] = made_.back();
             made_.pop_back();
-            seen_.read(a_, labels_, x);
-            clusters_.move(labels_[x], from, node(x), seen_.weight[labels_[x]], seen_.weight[from]);
-            labels_[x] = from;
+            put(x, from);
             round_[x] = 0;
         }
         return static_cast<int64_t>(keep);
@@ -168,7 +282,7 @@ class Climber {
     const double* sizes_;
     int32_t* labels_;
     Clusters clusters_;
-    Neighbourhood seen_;
+    Sights<Index, Weight> sights_;
     LazyVector<int32_t> round_;    // by node: the last round that moved it, for good or not
     LazyVector<uint32_t> version_;  // by node: candidates of an older one are void
     std::priority_queue<Candidate> heap_;

@@ -25,10 +25,8 @@ struct Objective {
         return volume > 0 ? (association - fee) / volume : 0.0;
     }
 
-    // By how much the size of something that is due so many clusters is outside of the bounds.
-    double outside(double size, double due) const {
-        return std::max(0.0, size - due * max_size) + std::max(0.0, due * min_size - size);
-    }
+    // By how much the size of a cluster is outside of the bounds.
+    double outside(double size) const { return std::max(0.0, size - max_size) + std::max(0.0, min_size - size); }
 };
 
 // Association, volume and size of a set of nodes.
@@ -44,10 +42,10 @@ struct Node {
     double degree, size, loop;
 };
 
-// The sums of one cluster: association, volume, size and number of nodes (of which none may lose its last one), and how many
-// clusters it will become: 1, but while a graph is halved. Weights are those of a node's edges to it, without the loop.
+// The sums of one cluster: association, volume, size and number of nodes (of which none may lose its last one). Weights are those
+// of a node's edges to it, without the loop.
 struct ClusterSums {
-    double inside, volume, size, due;
+    double inside, volume, size;
     int64_t members;
 
     double kept(const Objective& f) const { return f.kept(inside, volume, size); }
@@ -65,8 +63,13 @@ struct ClusterSums {
 
     // How far the sizes of both would be outside of their bounds after a move, less how far they are now.
     double strain(const ClusterSums& to, const Node& x, const Objective& f) const {
-        return f.outside(size - x.size, due) + f.outside(to.size + x.size, to.due) - f.outside(size, due) -
-               f.outside(to.size, to.due);
+        return f.outside(size - x.size) + f.outside(to.size + x.size) - f.outside(size) - f.outside(to.size);
+    }
+
+    // Whether a move is against the bounds: both sizes together come further outside, or one as far as the other comes back.
+    bool against_bounds(const ClusterSums& to, const Node& x, const Objective& f) const {
+        const double left = f.outside(size - x.size) - f.outside(size), joined = f.outside(to.size + x.size) - f.outside(to.size);
+        return left + joined > 0 || (left + joined == 0 && left != 0);
     }
 
     void lose(const Node& x, double weight) {
@@ -110,18 +113,14 @@ class Clusters {
     const Objective objective;
     std::vector<double> inside, volume, size;  // assoc, vol, S by cluster
     std::vector<int64_t> members;              // nodes of this graph in each cluster: none may lose its last one
-    std::vector<double> due;                   // how many clusters each of them will become: 1, but while a graph is halved
 
     // Clusters whose sums are not known yet.
-    Clusters(int64_t k, const Objective& f, const double* due_clusters)
-        : objective(f), inside(k, 0.0), volume(k, 0.0), size(k, 0.0), members(k, 0), due(k, 1.0) {
-        if (due_clusters) due.assign(due_clusters, due_clusters + k);
-    }
+    Clusters(int64_t k, const Objective& f) : objective(f), inside(k, 0.0), volume(k, 0.0), size(k, 0.0), members(k, 0) {}
 
     template <class Index, class Weight>
     Clusters(Context& context, const Csr<Index, Weight>& a, const double* degrees, const double* sizes, const int32_t* labels,
-             int64_t k, const Objective& f, const double* due_clusters = nullptr)
-        : Clusters(k, f, due_clusters) {
+             int64_t k, const Objective& f)
+        : Clusters(k, f) {
         LazyVector<double> within(a.n);
         parallel_blocks(context, a.n, kRowBlock, [&](int64_t, int64_t begin, int64_t end) {
             weights_within(a, labels, begin, end, within.data() + begin);
@@ -135,7 +134,7 @@ class Clusters {
         const auto k = static_cast<int64_t>(volume.size());
         // Each piece of the nodes has sums of its own where there are few clusters; borders do not depend on the threads.
         const int64_t pieces = k * kPieces <= n ? kPieces : 1, length = (n + pieces - 1) / pieces;
-        std::vector<ClusterSums> sums(pieces * k, ClusterSums{0, 0, 0, 0, 0});
+        std::vector<ClusterSums> sums(pieces * k, ClusterSums{0, 0, 0, 0});
         parallel_blocks(context, n, std::max<int64_t>(length, 1), [&](int64_t piece, int64_t begin, int64_t end) {
             ClusterSums* own = sums.data() + piece * k;
             for (int64_t x = begin; x < end; ++x) {
@@ -159,8 +158,7 @@ class Clusters {
 
     // Clusters of a graph that is not at hand, by their sums. F does not depend on sizes, so that these are left out.
     Clusters(const double* association, const double* volumes, int64_t k, const Objective& f)
-        : objective(f), inside(association, association + k), volume(volumes, volumes + k), size(k, 0.0), members(k, 0),
-          due(k, 1.0) {}
+        : objective(f), inside(association, association + k), volume(volumes, volumes + k), size(k, 0.0), members(k, 0) {}
 
     double kept(int32_t j) const { return objective.kept(inside[j], volume[j], size[j]); }
 
@@ -170,7 +168,7 @@ class Clusters {
         return sum;
     }
 
-    ClusterSums at(int32_t j) const { return {inside[j], volume[j], size[j], due[j], members[j]}; }
+    ClusterSums at(int32_t j) const { return {inside[j], volume[j], size[j], members[j]}; }
     void set(int32_t j, const ClusterSums& sums) {
         inside[j] = sums.inside;
         volume[j] = sums.volume;
@@ -203,17 +201,11 @@ class Clusters {
         return at(from).strain(at(to), x, objective);
     }
 
-    double outside(int32_t j, double nodes) const { return objective.outside(nodes, due[j]); }
-
     double outside() const {
         double sum = 0.0;
-        for (size_t j = 0; j < size.size(); ++j) sum += outside(static_cast<int32_t>(j), size[j]);
+        for (double nodes : size) sum += objective.outside(nodes);
         return sum;
     }
-
-    // How many nodes a cluster may have.
-    double most(int32_t j) const { return due[j] * objective.max_size; }
-    double least(int32_t j) const { return due[j] * objective.min_size; }
 
     // An upper bound of how much closer to paying a move of a neighbour, over an edge of weight w, brings a move of a node in
     // cluster `own`: gains rise by 2w/vol at each end that the neighbour's move touches.

@@ -97,7 +97,7 @@ class Refiner {
                     const auto [j, weight] = seen.table[i];
                     if (j == from) continue;
                     const ClusterSums joined = sums(j);
-                    if (left.strain(joined, node, clusters.objective) > 0) continue;
+                    if (left.against_bounds(joined, node, clusters.objective)) continue;
                     const double gain = out + joined.with(node, static_cast<double>(weight), clusters.objective);
                     if (gain > most || (gain == most && target != from && j < target)) {
                         most = gain;
@@ -200,7 +200,7 @@ class Refiner {
             touch(move.from);
             touch(move.to);
             const ClusterSums left = clusters.at(move.from), joined = clusters.at(move.to);
-            move.made = left.may_lose(move.what) && left.strain(joined, move.what, clusters.objective) <= 0;
+            move.made = left.may_lose(move.what) && !left.against_bounds(joined, move.what, clusters.objective);
             if (!move.made) continue;
             clusters.volume[move.from] -= move.what.degree;
             clusters.size[move.from] -= move.what.size;
@@ -302,10 +302,10 @@ class Refiner {
 // nodes only (neighbours moved); when none of those moves, one over all nodes decides, since volumes change for everybody.
 template <class Index, class Weight>
 Refinement refine(Context& context, const Csr<Index, Weight>& a, const double* degrees, const double* sizes, int32_t* labels,
-                  int64_t k, const Objective& f, const double* due, int64_t max_passes, double tolerance) {
+                  int64_t k, const Objective& f, int64_t max_passes, double tolerance) {
     check_labels(labels, a.n, k);
     Refinement result;
-    Refiner<Index, Weight> refiner(context, a, degrees, sizes, labels, Clusters(context, a, degrees, sizes, labels, k, f, due));
+    Refiner<Index, Weight> refiner(context, a, degrees, sizes, labels, Clusters(context, a, degrees, sizes, labels, k, f));
     double value = result.before = refiner.clusters.value();
     bool full = true;
     while (result.passes < max_passes) {

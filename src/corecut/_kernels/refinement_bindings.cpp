@@ -20,15 +20,6 @@ void on_partition(const Matrix& matrix, In<double> degrees, In<double> sizes, In
     });
 }
 
-// How many clusters each one is due, while a graph is halved; absent means one.
-using Due = std::optional<In<double>>;
-
-const double* checked(const Due& due, int64_t k) {
-    if (!due) return nullptr;
-    require_length(*due, k, "due");
-    return due->data();
-}
-
 }  // namespace
 
 void bind_refinement(nb::module_& m) {
@@ -39,43 +30,42 @@ void bind_refinement(nb::module_& m) {
         .def_ro("max_size", &Objective::max_size);
     m.def(
         "refine",
-        [](const Matrix& matrix, In<double> degrees, In<double> sizes, InOut<int32_t> labels, int64_t k, const Objective& f, Due due,
+        [](const Matrix& matrix, In<double> degrees, In<double> sizes, InOut<int32_t> labels, int64_t k, const Objective& f,
            int64_t max_passes, double tolerance, int threads) {
             Refinement result;
             on_partition(matrix, degrees, sizes, labels, k, threads, [&](Context& context, const auto& a) {
-                result = refine(context, a, degrees.data(), sizes.data(), labels.data(), k, f, checked(due, k), max_passes, tolerance);
+                result = refine(context, a, degrees.data(), sizes.data(), labels.data(), k, f, max_passes, tolerance);
             });
             return std::make_tuple(result.moves, result.passes, result.before, result.after, result.converged);
         },
         nb::arg("matrix"), nb::arg("degrees"), nb::arg("sizes"), nb::arg("labels"), nb::arg("k"), nb::arg("objective"),
-        nb::arg("due").none(), nb::arg("max_passes"), nb::arg("tolerance"), nb::arg("threads"));
+        nb::arg("max_passes"), nb::arg("tolerance"), nb::arg("threads"));
     m.def(
         "climb",
-        [](const Matrix& matrix, In<double> degrees, In<double> sizes, InOut<int32_t> labels, int64_t k, const Objective& f, Due due,
+        [](const Matrix& matrix, In<double> degrees, In<double> sizes, InOut<int32_t> labels, int64_t k, const Objective& f,
            int64_t max_rounds, int64_t patience, int64_t work, double tolerance, uint64_t seed) {
             Climb result;
             on_partition(matrix, degrees, sizes, labels, k, 1, [&](Context& context, const auto& a) {
-                Climber climber(context, a, degrees.data(), sizes.data(), labels.data(), k, f, checked(due, k));
+                Climber climber(context, a, degrees.data(), sizes.data(), labels.data(), k, f);
                 result = climber.run(max_rounds, patience, work, tolerance, seed);
             });
             return std::make_tuple(result.moves, result.rounds, result.before, result.after);
         },
         nb::arg("matrix"), nb::arg("degrees"), nb::arg("sizes"), nb::arg("labels"), nb::arg("k"), nb::arg("objective"),
-        nb::arg("due").none(), nb::arg("max_rounds"), nb::arg("patience"), nb::arg("work"), nb::arg("tolerance"), nb::arg("seed"));
+        nb::arg("max_rounds"), nb::arg("patience"), nb::arg("work"), nb::arg("tolerance"), nb::arg("seed"));
     m.def(
         "bring_into_bounds",
-        [](const Matrix& matrix, In<double> degrees, In<double> sizes, InOut<int32_t> labels, int64_t k, const Objective& f, Due due) {
+        [](const Matrix& matrix, In<double> degrees, In<double> sizes, InOut<int32_t> labels, int64_t k, const Objective& f) {
             int64_t moves = 0;
             double outside = 0;
             on_partition(matrix, degrees, sizes, labels, k, 1, [&](Context& context, const auto& a) {
-                Balancer balancer(context, a, degrees.data(), sizes.data(), labels.data(), k, f, checked(due, k));
+                Balancer balancer(context, a, degrees.data(), sizes.data(), labels.data(), k, f);
                 moves = balancer.run();
                 outside = balancer.outside();
             });
             return std::make_tuple(moves, outside);
         },
-        nb::arg("matrix"), nb::arg("degrees"), nb::arg("sizes"), nb::arg("labels"), nb::arg("k"), nb::arg("objective"),
-        nb::arg("due").none());
+        nb::arg("matrix"), nb::arg("degrees"), nb::arg("sizes"), nb::arg("labels"), nb::arg("k"), nb::arg("objective"));
 }
 
 }  // namespace corecut

@@ -146,7 +146,6 @@ inline std::vector<std::vector<double>> second_vectors(Context& context, const I
     for (double& value : y) value = 2 * random.uniform() - 1;
     take_out(y, trivial);
     double length = std::sqrt(dot(y, y));
-    TridiagonalEigen ritz;
     while (length > 1e-10 && static_cast<int64_t>(basis.size()) < std::min<int64_t>(steps, n - 1)) {
         context.check();
         if (!basis.empty()) beside.push_back(length);
@@ -170,18 +169,21 @@ inline std::vector<std::vector<double>> second_vectors(Context& context, const I
         for (size_t b = steps > kFewSteps || basis.size() < 2 ? 0 : basis.size() - 2; b < basis.size(); ++b) take_out(y, basis[b]);
         length = std::sqrt(dot(y, y));
         if (basis.size() % 10 == 0) {
-            ritz = tridiagonal_eigen(diagonal, beside);
             // Good enough when the residual is small beside the distance of the eigenvalue from 1.
-            const double residual = length * std::abs(ritz.vectors[basis.size() - 1]);
-            if (residual < 0.02 * (1.0 - ritz.values[0])) break;
+            const Tridiagonal projected(diagonal, beside);
+            const std::vector<double> top = projected.largest(1);
+            const double residual = length * std::abs(projected.vectors(top)[0].back());
+            if (residual < 0.02 * (1.0 - top[0])) break;
         }
     }
-    if (ritz.values.size() != basis.size()) ritz = tridiagonal_eigen(diagonal, beside);
     std::vector<std::vector<double>> found;
-    for (size_t v = 0; v < std::min<size_t>(vectors, basis.size()); ++v) {
+    if (basis.empty()) return found;
+    const Tridiagonal projected(diagonal, beside);
+    const std::vector<double> values = projected.largest(static_cast<int>(std::min<size_t>(vectors, basis.size())));
+    for (const std::vector<double>& ritz : projected.vectors(values)) {
         std::vector<double> sum(n, 0.0);
         for (size_t s = 0; s < basis.size(); ++s) {
-            const double share = ritz.vectors[v * basis.size() + s];
+            const double share = ritz[s];
             for (int64_t i = 0; i < n; ++i) sum[i] += share * basis[s][i];
         }
         for (int64_t i = 0; i < n; ++i) sum[i] /= root[i];

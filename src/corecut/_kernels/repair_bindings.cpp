@@ -30,13 +30,16 @@ void bind_repair(nb::module_& m) {
         nb::arg("low"), nb::arg("high"), nb::arg("both"), nb::arg("regularization"), nb::arg("steps"), nb::arg("vectors"), nb::arg("seed"), nb::arg("threads"));
     m.def(
         "tridiagonal_eigen",
-        [](In<double> diagonal, In<double> beside) {
-            require_length(beside, static_cast<int64_t>(diagonal.shape(0)) - 1, "beside");
-            TridiagonalEigen found = tridiagonal_eigen({diagonal.data(), diagonal.data() + diagonal.shape(0)},
-                                                       {beside.data(), beside.data() + beside.shape(0)});
-            return std::make_tuple(to_numpy(std::move(found.values)), to_numpy(std::move(found.vectors)));
+        [](In<double> diagonal, In<double> beside, int64_t count) {
+            const auto n = static_cast<int64_t>(diagonal.shape(0));
+            require_length(beside, n - 1, "beside");
+            if (count < 1 || count > n) throw InputError("count is out of range");
+            const Tridiagonal matrix({diagonal.data(), diagonal.data() + n}, {beside.data(), beside.data() + beside.shape(0)});
+            std::vector<double> values = matrix.largest(static_cast<int>(count)), vectors;
+            for (const auto& vector : matrix.vectors(values)) vectors.insert(vectors.end(), vector.begin(), vector.end());
+            return std::make_tuple(to_numpy(std::move(values)), to_numpy(std::move(vectors)));
         },
-        nb::arg("diagonal"), nb::arg("beside"));
+        nb::arg("diagonal"), nb::arg("beside"), nb::arg("count"));
 }
 
 }  // namespace corecut

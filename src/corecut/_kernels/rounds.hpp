@@ -19,8 +19,9 @@
 
 namespace corecut {
 
-// Rows of a block, and entries of the blocks that a thread takes at a time.
-inline constexpr int64_t kBlockRows = 64, kEntriesOfTask = 1 << 15;
+// Rows of a block, and entries of the blocks that a thread takes at a time: many, but of a small graph not so many that few threads
+// have something to do.
+inline constexpr int64_t kBlockRows = 64, kEntriesOfTask = 1 << 15, kTasksOfRound = 8;
 // Rounds of a pass.
 inline constexpr uint64_t kRounds = 8;
 
@@ -42,8 +43,8 @@ inline void blocks_of_round(int64_t n, uint64_t pass, uint64_t round, std::vecto
 }
 
 inline int64_t blocks_at_once(int64_t n, int64_t entries) {
-    const int64_t per_block = entries / std::max<int64_t>(n / kBlockRows, 1) + 1;
-    return std::clamp<int64_t>(kEntriesOfTask / per_block, 1, 64);
+    const int64_t blocks = std::max<int64_t>(n / kBlockRows, 1), of_task = blocks / (static_cast<int64_t>(kRounds) * kTasksOfRound);
+    return std::clamp<int64_t>(kEntriesOfTask / (entries / blocks + 1), 1, std::clamp<int64_t>(of_task, 1, 64));
 }
 
 // Moves of one round, in lists of the tasks that found them. Task borders depend on the graph only.

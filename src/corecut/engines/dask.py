@@ -259,14 +259,13 @@ class DaskEngine:
         *,
         k: int,
         objective: _core.Objective,
-        due: FloatArray | None,
         max_passes: int,
         tolerance: float,
     ) -> Refined:
         """Refine labels in place; see :class:`~corecut.engines.local.Engine`."""
-        if self._stays(graph) or due is not None:
+        if self._stays(graph):
             return self._local.refine(
-                graph, sizes, labels, k=k, objective=objective, due=due, max_passes=max_passes, tolerance=tolerance
+                graph, sizes, labels, k=k, objective=objective, max_passes=max_passes, tolerance=tolerance
             )
         here, place, blocks = self._stage("refinement"), self._at(graph), self._blocks(graph, share=_core.ROUNDS_OF_A_PASS)
         if here.result.exists():

@@ -70,7 +70,6 @@ class Engine(Protocol):
         *,
         k: int,
         objective: _core.Objective,
-        due: FloatArray | None,
         max_passes: int,
         tolerance: float,
     ) -> Refined:
@@ -148,7 +147,6 @@ class LocalEngine:
         *,
         k: int,
         objective: _core.Objective,
-        due: FloatArray | None,
         max_passes: int,
         tolerance: float,
     ) -> Refined:
@@ -160,7 +158,6 @@ class LocalEngine:
             labels=labels,
             k=k,
             objective=objective,
-            due=due,
             max_passes=max_passes,
             tolerance=tolerance,
             threads=self.threads,

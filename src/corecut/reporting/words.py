@@ -255,7 +255,10 @@ def _reason(name: str, asked: Any, chosen: Any, model: Any, facts: PartitionFact
                 "the least fee for a cluster's existence under which clusters are not mostly crumbs, nor one a giant that "
                 "falls into parts, nor the cut noisy"
             )
-        return "the plain normalised cut did not give mostly crumbs, nor a giant that falls into parts; or sizes are bounded"
+        return (
+            "the plain normalised cut did not give mostly crumbs, nor a giant that falls into parts; or sizes are bounded on "
+            "both sides"
+        )
     if name == "eigen_solver":
         if chosen == "components":
             return "the graph's own components were the clusters: no eigenvector was needed"

@@ -202,9 +202,8 @@ def _as_problem(graph: Any) -> SpectralProblem:
     if isinstance(graph, SpectralProblem):
         return graph
     if isinstance(graph, CoresetGraph):
-        return SpectralProblem(graph.adjacency, graph.degrees)
+        return SpectralProblem.of(graph.adjacency, graph.degrees)
     from corecut.graph import as_graph
 
     checked = as_graph(graph)
-    # An isolated node has no direction of its own: degree 1 leaves its row at zero.
-    return SpectralProblem(checked.adjacency, np.where(checked.degrees > 0, checked.degrees, 1.0))
+    return SpectralProblem.of(checked.adjacency, checked.degrees)

@@ -51,6 +51,19 @@ class SpectralProblem:
     degrees: FloatArray = field(repr=False)
     loading: FloatArray | None = field(repr=False, default=None)
 
+    @classmethod
+    def of(cls, adjacency: sp.csr_array, degrees: FloatArray) -> SpectralProblem:
+        """Return the problem in a unit of weight in which the mean degree is about 1.
+
+        Roots are then the same for weights that differ by a power of two. A node of degree 0 has no direction of its own:
+        degree 1 leaves its row at zero.
+        """
+        exponent = -math.frexp(float(degrees.mean()))[1]
+        if exponent:
+            data, degrees = times_power(adjacency.data, exponent), times_power(degrees, exponent)
+            adjacency = sp.csr_array((data, adjacency.indices, adjacency.indptr), shape=adjacency.shape)
+        return cls(adjacency, np.where(degrees > 0, degrees, 1.0))
+
     @property
     def size(self) -> int:
         """Number of nodes m."""
