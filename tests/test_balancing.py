@@ -15,6 +15,7 @@ from test_draws import run_on
 
 from corecut import CoresetSpectralClustering, make_degree_corrected_sbm
 from corecut.balancing import acceptable, draw_partitions
+from corecut.objective import Balance
 
 
 def test_what_the_clusters_of_the_plain_cut_must_be_like() -> None:
@@ -47,7 +48,7 @@ def test_no_fee_where_the_plain_cut_gives_clusters() -> None:
     graph, _ = problems.planted_graph(np.random.default_rng(1), [100, 90, 80, 70], degree=14.0, mixing=0.05)
     run, level = run_on(graph, 4)
     assert run.choices.adaptive
-    assert draw_partitions(run, level)[2] == 0.0
+    assert draw_partitions(run, level)[0].balance == Balance.both(0.0)
 
 
 def test_a_fee_where_the_plain_cut_gives_crumbs() -> None:
@@ -66,9 +67,9 @@ def test_a_fee_where_the_plain_cut_gives_crumbs() -> None:
     sizes = {}
     for balance in ("auto", 0):
         run, level = run_on(graph, 8, balance=balance)
-        best, _, taken = draw_partitions(run, level)
-        sizes[balance] = np.sort(np.bincount(best.labels, minlength=8))
-        assert (taken > 0) == (balance == "auto")
+        [found] = draw_partitions(run, level)
+        sizes[balance] = np.sort(np.bincount(found.best.labels, minlength=8))
+        assert (found.balance.final > 0) == (balance == "auto")
     assert np.median(sizes[0]) < 0.35 * n / 8
     assert np.median(sizes["auto"]) > 2 * np.median(sizes[0])
 
@@ -77,7 +78,7 @@ def test_without_refinement_there_is_no_fee() -> None:
     graph, _ = make_degree_corrected_sbm(700, 10, mean_degree=9, mixing=0.45, random_state=5)
     run, level = run_on(graph, 10, refine=False)
     assert not run.choices.adaptive
-    assert draw_partitions(run, level)[2] == 0.0
+    assert draw_partitions(run, level)[0].balance == Balance.both(0.0)
 
 
 def test_fees_between_those_of_the_list_are_tried_where_these_are_dear(dataset: Callable[[str], sp.csr_array]) -> None:

@@ -10,6 +10,7 @@ import twins
 from corecut import CoresetSpectralClustering, Graph, aggregate_graph, make_degree_corrected_sbm
 from corecut.descent import final_objective, refine_down
 from corecut.engines import LocalEngine
+from corecut.objective import Balance
 from corecut.settings import Settings, resolve
 from corecut.weighted import WeightedGraph
 
@@ -28,7 +29,7 @@ def test_a_partition_is_carried_down_with_its_objective(refine: bool) -> None:
     levels = aggregate_graph(checked, 6)
     choices = resolve(Settings(6, refine=refine), checked)
     coarse = (np.arange(levels[-1].n_nodes) % 6).astype(np.int32)
-    labels, value = refine_down(WeightedGraph.of(checked), levels, coarse, choices, 0.0, engine=LocalEngine())
+    labels, value = refine_down(WeightedGraph.of(checked), levels, coarse, choices, Balance.both(0.0), engine=LocalEngine())
     carried = coarse
     for level in reversed(levels):
         carried = carried[level.groups]

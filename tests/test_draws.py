@@ -52,24 +52,26 @@ def clean() -> tuple[sp.csr_array, np.ndarray]:
 def test_no_draw_is_better_than_what_is_kept(settings: dict[str, Any], noisy: tuple[sp.csr_array, np.ndarray]) -> None:
     graph, _ = noisy
     run, level = run_on(graph, 10, n_init=4, **settings)
-    best, made, balance = draw_partitions(run, level)
+    [found] = draw_partitions(run, level)
+    best, made, balance = found.best, found.draws, found.balance
     assert len(made) == 4
     assert all(best.rank <= one.rank for one in made)
     for one in (best, *made):
         checks.valid_labels(one.labels, 700, 10)
-        assert one.objective == pytest.approx(exact(graph, one.labels, 10, balance), rel=1e-9)
+        assert one.objective == pytest.approx(exact(graph, one.labels, 10, balance.of_groups), rel=1e-9)
     assert np.ptp([one.objective for one in made]) > 0
 
 
 def test_draws_end_when_they_agree(clean: tuple[sp.csr_array, np.ndarray], noisy: tuple[sp.csr_array, np.ndarray]) -> None:
     run, level = run_on(clean[0], 4)
-    best, made, _ = draw_partitions(run, level)
+    [found] = draw_partitions(run, level)
+    best, made = found.best, found.draws
     assert len(made) == 3 < run.choices.n_init
     assert adjusted_rand_score(clean[1], best.labels) > 0.97
     run, level = run_on(clean[0], 4, n_init=5)
-    assert len(draw_partitions(run, level)[1]) == 5, "as many as were asked for"
+    assert len(draw_partitions(run, level)[0].draws) == 5, "as many as were asked for"
     run, level = run_on(noisy[0], 10)
-    assert len(draw_partitions(run, level)[1]) > 3
+    assert len(draw_partitions(run, level)[0].draws) > 3
 
 
 def test_settled_means_the_same_lowest_objective() -> None:
@@ -152,6 +154,7 @@ def test_same_labels_for_any_number_of_threads(settings: dict[str, Any], noisy: 
     found = []
     for jobs in (1, 2):
         run, level = run_on(noisy[0], 10, n_jobs=jobs, **settings)
-        best, made, balance = draw_partitions(run, level)
-        found.append((best.labels, np.array([one.objective for one in made]), balance))
+        [drawn] = draw_partitions(run, level)
+        values = np.array([one.objective for one in drawn.draws])
+        found.append((drawn.best.labels, values, drawn.balance.final))
     checks.same_bits(*found)

@@ -257,7 +257,7 @@ def test_the_coreset_with_the_lowest_objective_is_kept(refine: bool, monkeypatch
         return drawn[-1]
 
     monkeypatch.setattr(pipeline, "partition_by_coreset", record)
-    monkeypatch.setattr(pipeline, "descend", lambda run, whole, levels, labels, *rest, **named: labels)
+    monkeypatch.setattr(pipeline, "descend", lambda run, whole, levels, starts, **named: (starts[0].labels, starts[0]))
     balance = 0.05 if refine else 0
     found = clustered(graph, 8, n_init=5, refine=refine, coreset_size=300, aggregate=False, balance=balance)
     assert found.n_draws == len(drawn) == 5

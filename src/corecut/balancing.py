@@ -18,7 +18,7 @@ import numpy as np
 
 from corecut._typing import LabelArray
 from corecut.draws import QUICK_ROUNDS, ROUNDS, Draw, Run, Starts, best_of_several, finish, with_pairs_tried
-from corecut.objective import Objective
+from corecut.objective import Balance, Objective
 from corecut.refinement import refine_weighted
 from corecut.repair import split_costs
 from corecut.weighted import WeightedGraph, sums_by
@@ -37,16 +37,25 @@ _FINE, _CLEAN = 0.001, 0.15
 _LEAST, _GREATEST, _SPOILT, _LOT = 0.05, 4.0, 0.5, 0.9
 
 
-def draw_partitions(run: Run, level: WeightedGraph, *, n_isolated: int = 0) -> tuple[Draw, list[Draw], float]:
-    """Return the best partition, all draws, and the β they were judged by."""
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """The best partition under a balance, and all draws, which were judged by the β of groups."""
+
+    best: Draw
+    draws: list[Draw]
+    balance: Balance
+
+
+def draw_partitions(run: Run, level: WeightedGraph, *, n_isolated: int = 0) -> list[Drawn]:
+    """Return the best partition and all draws: once, or once for each balance of which only all nodes tell which is best."""
     trials = _Trials(run, level, n_isolated)
     if not run.choices.adaptive:
-        found = trials.all_draws(run.choices.on_groups(run.choices.balance))
-        return trials.with_pairs_tried(found), found.draws, run.choices.balance
+        each = [(trials.all_draws(balance.of_groups), balance) for balance in run.choices.balances]
+        return [Drawn(trials.with_pairs_tried(found), found.draws, balance) for found, balance in each]
     found = _least_balance(trials)
     tried = trials.with_pairs_tried(found)
     spoilt = trials.acceptable(found.best) and not trials.acceptable(tried)
-    return found.best if spoilt else tried, found.draws, found.balance
+    return [Drawn(found.best if spoilt else tried, found.draws, Balance.both(found.balance))]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ of it is looked at again where there is a reason for doubt:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -25,7 +26,7 @@ from corecut.cycles import improve_by_cycles
 from corecut.draws import Run
 from corecut.engines import Engine, LocalEngine
 from corecut.halving import halve_graph
-from corecut.objective import Objective
+from corecut.objective import Balance, Objective
 from corecut.placement import fill_empty
 from corecut.polishing import loosen, polish
 from corecut.refinement import CLIMB, bring_into_bounds, climb_weighted, refine_weighted
@@ -45,24 +46,31 @@ _LITTLE, _LESS = 0.5, 0.8
 _HALVES = (0.9, 1.1), (0.6, 1.4)
 
 
+@dataclass(frozen=True, eq=False)
+class Start:
+    """A partition of the coarsest level, all draws of it, the best first, and the β they are judged by."""
+
+    labels: LabelArray
+    draws: list[LabelArray]
+    balance: Balance
+
+
 def descend(
     run: Run,
     whole: WeightedGraph,
     levels: list[Quotient],
-    best: LabelArray,
-    draws: list[LabelArray],
+    starts: list[Start],
     *,
-    balance: float,
     engine: Engine,
-) -> LabelArray:
-    """Return the best draw's partition of all nodes, refined."""
+) -> tuple[LabelArray, Start]:
+    """Return a partition of all nodes, refined, and the start that it comes from, the best of those given."""
     choices, k = run.choices, run.k
-    labels, value = refine_down(whole, levels, best, choices, balance, engine=engine)
+    each = [(*_first_descent(run, whole, levels, start, engine=engine), start) for start in starts]
+    labels, value, start = min(each, key=lambda one: one[1]) if len(each) > 1 else each[0]
     if not choices.asked.refine:
-        return labels
-    objective = final_objective(whole, choices, balance)
-    if choices.loosens:
-        labels, value = loosen(whole, labels, value, objective, k, engine=engine)
+        return labels, start
+    best, draws, balance = start.labels, start.draws, start.balance
+    objective = final_objective(whole, choices, balance.final)
     if choices.turns:
         labels, value = _polish(run, whole, levels, labels, draws, balance=balance)
     top = levels[-1] if levels else whole
@@ -75,7 +83,18 @@ def descend(
     if choices.cycles and (agreed < _AGREED or not fitting or choices.asked.effort > 1):
         seed = int(run.generator.integers(2**31))
         labels = improve_by_cycles(whole, labels, value, objective, k, cycles=choices.cycles, seed=seed, n_jobs=run.n_jobs)
-    return labels
+    return labels, start
+
+
+def _first_descent(
+    run: Run, whole: WeightedGraph, levels: list[Quotient], start: Start, *, engine: Engine
+) -> tuple[LabelArray, float]:
+    """Carry a partition down, bounds loosened for a while where that is all there is time for; return it and its F."""
+    labels, value = refine_down(whole, levels, start.labels, run.choices, start.balance, engine=engine)
+    if run.choices.asked.refine and run.choices.loosens:
+        objective = final_objective(whole, run.choices, start.balance.final)
+        labels, value = loosen(whole, labels, value, objective, run.k, engine=engine)
+    return labels, value
 
 
 def _tries(choices: Choices, agreed: float, fitting: bool) -> tuple[tuple[float, float], ...]:
@@ -113,7 +132,7 @@ def final_objective(whole: WeightedGraph, choices: Choices, balance: float) -> O
 
 
 def refine_down(
-    whole: WeightedGraph, levels: list[Quotient], labels: LabelArray, choices: Choices, balance: float, *, engine: Engine
+    whole: WeightedGraph, levels: list[Quotient], labels: LabelArray, choices: Choices, balance: Balance, *, engine: Engine
 ) -> tuple[LabelArray, float]:
     """Carry a partition of the coarsest level down to the graph itself, refined on every level; return it and its F."""
     below: list[WeightedGraph] = [whole, *levels[:-1]]
@@ -122,7 +141,7 @@ def refine_down(
         if quotient is not None:
             labels = labels[quotient.groups]
         if choices.asked.refine:
-            beta = balance if level is whole else choices.on_groups(balance)
+            beta = balance.final if level is whole else balance.of_groups
             labels, value = _refine(level, labels, final_objective(whole, choices, beta), choices, engine)
     return labels, value
 
@@ -152,7 +171,7 @@ def _polish(
     labels: LabelArray,
     draws: list[LabelArray],
     *,
-    balance: float,
+    balance: Balance,
 ) -> tuple[LabelArray, float]:
     """Combine the refined partition with what becomes of the best draws."""
     choices = run.choices
@@ -165,7 +184,7 @@ def _polish(
     return polish(
         whole,
         [labels, *others],
-        final_objective(whole, choices, balance),
+        final_objective(whole, choices, balance.final),
         run.k,
         turns=choices.turns,
         seed=int(run.generator.integers(2**63)),

@@ -48,6 +48,19 @@ def typical_volume(degrees: FloatArray, n_parts: float) -> float:
 
 
 @dataclass(frozen=True)
+class Balance:
+    """β of the objective that a partition is judged by, and of the one by which groups of nodes are moved on the way to it."""
+
+    final: float
+    of_groups: float
+
+    @classmethod
+    def both(cls, beta: float) -> Balance:
+        """Return the same β for both."""
+        return cls(beta, beta)
+
+
+@dataclass(frozen=True)
 class Objective:
     """F with its fee, and bounds on the number of nodes of a cluster.
 

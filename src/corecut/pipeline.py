@@ -29,7 +29,7 @@ from corecut.balancing import draw_partitions
 from corecut.confidence import agreement
 from corecut.coreset import Coreset, importance_sample, stratified_sample
 from corecut.coreset_graphs import graph_of_coreset
-from corecut.descent import descend
+from corecut.descent import Start, descend
 from corecut.draws import Run, embed, finish, round_rows, solver_for
 from corecut.durations import expected_seconds
 from corecut.engines import Engine, LocalEngine
@@ -136,28 +136,29 @@ def _cluster(graph: Graph, run: Run, *, engine: Engine, shelf: Shelf) -> Cluster
     by_coreset, directly = partial(_draw_by_coreset, engine=engine), partial(_draw_directly, shelf=shelf)
     with stage.group("draws"):
         draw = by_coreset if choices.samples(top.graph) else directly
-        best, draws, sample, balance = draw(run, top, n_isolated=n_isolated)
+        found = draw(run, top, n_isolated=n_isolated)
     if components is not None and choices.adaptive:
-        parts = _rather_whole(run, whole, components, top, best, draws=draws)
+        parts = _rather_whole(run, whole, components, top, found[0][0])
         if parts is not None:
             return _by_components(graph, parts, choices)
     with stage("refinement"):
-        labels = descend(run, whole, levels, best, draws, balance=balance, engine=engine)
+        labels, start = descend(run, whole, levels, [one for one, _ in found], engine=engine)
         labels = place_isolated(graph, labels, choices.n_clusters, choices.objective(graph.degrees))
         # Bounds may need clusters of isolated nodes alone; otherwise these count as empty.
         counting = np.ones(graph.n_nodes) if choices.bounded else graph.degrees
         labels, n_filled = fill_empty(labels, choices.n_clusters, counting)
         advice.of_filled(n_filled, choices.n_clusters)
         if settings.refine:
-            labels = _within_bounds(graph, labels, choices, balance)
+            labels = _within_bounds(graph, labels, choices, start.balance.final)
     _warn_of_cost(run, whole, labels, engine=engine)
     advice.of_giant(labels, choices.n_clusters, refined=settings.refine, aggregated=choices.aggregate)
     agreed = None
-    if len(draws) > 1:
-        agreed = agreement(best, draws, choices.n_clusters)
+    if len(start.draws) > 1:
+        agreed = agreement(start.labels, start.draws, choices.n_clusters)
         for level in reversed(levels):
             agreed = agreed[level.groups]
-    return Clustering(labels, sample, choices, balance, levels, len(draws), agreed)
+    sample = next(sample for one, sample in found if one is start)
+    return Clustering(labels, sample, choices, start.balance.final, levels, len(start.draws), agreed)
 
 
 def _rather_whole(
@@ -165,19 +166,17 @@ def _rather_whole(
     whole: WeightedGraph,
     components: tuple[int, IntArray],
     top: WeightedGraph,
-    labels: LabelArray,
-    *,
-    draws: list[LabelArray],
+    start: Start,
 ) -> LabelArray | None:
     """Return the clusters that components alone make, where the draws say that these do not come apart."""
     k, objective = run.k, run.choices.objective(whole.graph.degrees)
     if k == 1 or split_by_components(whole, k, objective, components, least=0.0) is None:
         return None
-    cut = refine_weighted(top, labels, Objective(), k, max_passes=0, n_jobs=run.n_jobs).objective
+    cut = refine_weighted(top, start.labels, Objective(), k, max_passes=0, n_jobs=run.n_jobs).objective
     if cut > _LOT * (k - 1):
         return split_by_components(whole, k, objective, components, least=0.0)
     # A single draw agrees with itself.
-    if cut < _COHERENT * k or np.average(agreement(labels, draws, k), weights=top.graph.degrees) > _DOUBTFUL:
+    if cut < _COHERENT * k or np.average(agreement(start.labels, start.draws, k), weights=top.graph.degrees) > _DOUBTFUL:
         return None
     return split_by_components(whole, k, objective, components, least=TINY)
 
@@ -212,16 +211,13 @@ def _by_components(graph: Graph, labels: LabelArray, choices: Choices) -> Cluste
     return Clustering(_within_bounds(graph, labels, choices, 0.0), sample, choices, 0.0, [], 1, None)
 
 
-def _draw_directly(
-    run: Run, top: WeightedGraph, *, n_isolated: int, shelf: Shelf
-) -> tuple[LabelArray, list[LabelArray], Sample, float]:
+def _draw_directly(run: Run, top: WeightedGraph, *, n_isolated: int, shelf: Shelf) -> list[tuple[Start, Sample]]:
     """Partition a graph, or quotient, that is small enough for the spectral step as it is."""
     main = main_part(top, run.k)
     crumbs = number_rest(top, main) if run.choices.wants_crumbs else np.empty(0, np.int32)
     n_crumbs = int(crumbs.max(initial=-1)) + 1
     part = shelf.restrict(top, main, n_jobs=run.n_jobs)
     own = replace(run, choices=replace(run.choices, n_clusters=run.k - n_crumbs))
-    best, draws, balance = draw_partitions(own, part, n_isolated=n_isolated)
 
     def everywhere(found: LabelArray) -> LabelArray:
         labels = np.zeros(top.n_nodes, np.int32)
@@ -231,14 +227,16 @@ def _draw_directly(
             return labels
         return place_rest(top, labels, main, n_clusters=run.k, max_size=run.choices.max_cluster_size)
 
-    sample = Sample(Coreset(np.flatnonzero(main), part.graph.degrees, 0), best.labels, best.embedding, solver_for(run.choices))
-    by_rank = sorted(draws, key=lambda one: one.rank)
-    return everywhere(best.labels), [everywhere(one.labels) for one in by_rank], sample, balance
+    found = []
+    for drawn in draw_partitions(own, part, n_isolated=n_isolated):
+        coreset = Coreset(np.flatnonzero(main), part.graph.degrees, 0)
+        by_rank = [everywhere(one.labels) for one in sorted(drawn.draws, key=lambda one: one.rank)]
+        sample = Sample(coreset, drawn.best.labels, drawn.best.embedding, solver_for(run.choices))
+        found.append((Start(everywhere(drawn.best.labels), by_rank, drawn.balance), sample))
+    return found
 
 
-def _draw_by_coreset(
-    run: Run, top: WeightedGraph, *, n_isolated: int, engine: Engine
-) -> tuple[LabelArray, list[LabelArray], Sample, float]:
+def _draw_by_coreset(run: Run, top: WeightedGraph, *, n_isolated: int, engine: Engine) -> list[tuple[Start, Sample]]:
     """Partition a graph through coresets of its nodes, the paper's method, and keep the best of several."""
     choices, k, found = run.choices, run.k, []
     objective = choices.objective(top.graph.degrees, n_isolated=n_isolated)
@@ -253,7 +251,7 @@ def _draw_by_coreset(
                 value = refine_weighted(top, labels, objective, k, max_passes=0, engine=engine).objective
         found.append((value, labels, sample))
     _, best, sample = min(found, key=lambda one: one[0])
-    return best, [labels for _, labels, _ in found], sample, choices.balance
+    return [(Start(best, [labels for _, labels, _ in found], choices.balances[0]), sample)]
 
 
 def partition_by_coreset(run: Run, level: WeightedGraph, *, engine: Engine) -> tuple[LabelArray, Sample]:

@@ -39,7 +39,7 @@ from corecut.coreset_graphs import Degrees
 from corecut.graph import Graph
 from corecut.labelling import Candidates
 from corecut.memory import check_limit, coreset_bytes, least_bytes, require_limit
-from corecut.objective import Objective, typical_volume
+from corecut.objective import Balance, Objective, typical_volume
 from corecut.sampling import Sampler
 from corecut.spectral import AssignLabels, EigenSolver
 
@@ -84,6 +84,8 @@ _MOST = 1e6
 # β where no draw can tell how much is needed: through a coreset. And the least one by which groups are moved under tight bounds
 # where nodes are not polished: a fee steadies the way to a low cut that has none.
 _BALANCE, _STEADYING = 0.02, 0.1
+# Where the largest allowed cluster is above this factor of the mean, and the least below half of it, some may be small.
+_ROOMY = 1.05
 
 Auto = Literal["auto"]
 
@@ -258,10 +260,19 @@ class Choices:
     def _halved_entries(self) -> float:
         return self.n_entries * math.log2(max(self.n_clusters, 2))
 
-    def on_groups(self, balance: float) -> float:
-        """Return the β by which groups are moved, and draws are made, for a partition that is to be judged by `balance`."""
-        steadied = self.tight and self.turns == 0 and self.asked.balance == "auto"
-        return max(balance, _STEADYING) if steadied else balance
+    @property
+    def balances(self) -> tuple[Balance, ...]:
+        """Return what is tried where β is not for the graph to decide.
+
+        Tight bounds may leave room for a few small clusters. A fee on groups keeps those away, which makes some cuts higher.
+        """
+        plain = Balance.both(self.balance)
+        if not self.tight or self.turns > 0 or self.asked.balance != "auto":
+            return (plain,)
+        mean = self.n_nodes / self.n_clusters
+        roomy = self.max_cluster_size > _ROOMY * mean and self.min_cluster_size < mean / 2
+        steadied = Balance(self.balance, _STEADYING)
+        return (steadied, plain) if roomy else (steadied,)
 
     def tries(self, top: Graph) -> int:
         """Return how many splits with merges that do not pay at once are tried on the best draw."""
