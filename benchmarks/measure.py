@@ -24,10 +24,14 @@ from pathlib import Path
 from time import perf_counter, sleep
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 import corecut
 
-# Threads of a BLAS library spin for a while after their last product; those of the warm-up must not take part in the race.
-_SETTLE = 0.3
+# Threads of a BLAS library spin for a while after their start and after each product. A fork ends them, and the first call that
+# sets their number starts them again: on 2 cores they would halve the speed of what comes next, for a tenth of a second. So they
+# are started before the race, and it waits until they sleep.
+_SETTLE = 0.5
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,8 @@ def in_child(task: Callable[[Any], Any], *, before: Callable[[], Any] = lambda: 
 def _work(connection: Connection, task: Callable[[Any], Any], before: Callable[[], Any]) -> None:
     try:
         prepared = before()
-        sleep(_SETTLE)
+        with threadpool_limits(1):
+            sleep(_SETTLE)
         _reset_high_water_mark()
         held = _high_water_mark()
         begin = perf_counter()

@@ -171,17 +171,19 @@ def zoo(found: Record) -> str:
     """Sum up the zoo, and list where a peer is better."""
     rows = []
     for case in found["rows"]:
-        if "cut" in case["flags"]:
-            crumb = case["peer_smallest"] < 0.05 * case["n"] / case["k"]
+        if {"cut", "uneven"} & set(case["flags"]):
             ratio = f"{case['cut'] / case['peer_cut']:.2f}" if case["peer_cut"] > 0 else "its cut is 0"
-            rows.append([case["name"], f"{case['cut']:.3g}", f"{case['peer']}{', a crumb' if crumb else ''}", ratio])
+            even = [f"{case[own + 'median']:.2f}, {case[own + 'least_volume']:.2g}" for own in ("", "peer_")]
+            rows.append([case["name"], f"{case['cut']:.3g}", case["peer"], ratio, *even])
     flags = [flag for case in found["rows"] for flag in case["flags"]]
-    head = ["graph", "cut", "best peer", "ratio"]
+    head = ["graph", "cut", "best peer", "ratio", "median size, least volume", "the peer's"]
     return (
         f"`python benchmarks/zoo.py` ({about(found)}): {len(found['rows'])} graphs of every kind (points on curves, meshes, "
         "grids, trees, cliques, communities, pictures, parts, odd weights), beside scikit-learn, METIS, KaMinPar and Leiden at "
-        f'the same k. The cut is at most 1.05 times the best peer\'s on all but {len(rows)}, listed here ("a crumb": the '
-        f"peer's smallest cluster has less than a twentieth of the mean's nodes); {flags.count('empty')} empty clusters, "
+        f"the same k. The cut is at most 1.05 times the best peer's on all but {len(rows)}, listed here. By default "
+        "clusters are even: the median has at least 0.3 of the mean's nodes, and none is a pair of nodes apart from the rest, "
+        "which may cost cut. Beside peers with a median of as much and a least cluster of a hundredth of the mean's volume "
+        f"it is more than 1.05 times theirs on {flags.count('cut')}. {flags.count('empty')} empty clusters, "
         f"{flags.count('error')} errors; agreement with the truth is lower than scikit-learn's by more than 0.03 on "
         f"{flags.count('ari')}.\n\n{table(head, rows)}"
     )
@@ -207,7 +209,7 @@ def partitioners(found: Record) -> str:
         rows.append([name.removesuffix("_equal"), f"{ours['edges'] / 1e6:.1f} M", *cells, ", ".join(cuts)])
     head = ["graph", "edges", "corecut, s (of one thread's)", "KaMinPar, s", "METIS, s", "cuts in this order"]
     return (
-        f"`python benchmarks/partitioners.py` ({about(found)}): a whole `fit` in a fresh process, imports included, and "
+        f"`python benchmarks/partitioners.py` ({about(found)}): a whole `fit` in a process of its own that has its libraries loaded, and "
         f"KaMinPar (3 %) with two threads each, METIS with its one:\n\n{table(head, rows)}\n\n"
         f"Summed over the real graphs corecut takes {real[0]:.1f} s, KaMinPar {real[1]:.1f} s."
     )

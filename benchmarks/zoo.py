@@ -11,11 +11,13 @@ clusters); corecut's figures are the median and the worst over the seeds, a peer
 the lowest cut among those that give k clusters, none of them empty. METIS and KaMinPar get integer weights (100 times the
 median weight, between 1 and a million) and no loops, scikit-learn only graphs of at most 6,000 nodes. Leiden is asked with
 the resolution that gives k clusters, where one is found. ARI is held against the better of scikit-learn's two. A star marks a
-best peer that has a crumb: a cluster below a twentieth of the mean size.
+best peer whose median cluster has less than 0.3 of the mean's nodes, or whose least one has less than a hundredth of the mean's
+volume, as pairs of nodes apart from the rest: by default corecut pays for clusters that are more even, and cuts more for it.
 
-Flags: `cut` median cut above 1.05 times the best peer's (above 1e-12 where that is 0); `ari` median ARI lower than
-scikit-learn's by more than 0.03, or below 0.999 for any seed where the clusters are plain; `seed` either of the worst seed
-alone; `empty` a cluster without nodes; `error` an exception; `time` more than two seconds and more than ten times METIS's time.
+Flags: `cut` median cut above 1.05 times that of the best peer without a star (above 1e-12 where that is 0); `uneven` only above
+that of one with a star; `ari` median ARI lower than scikit-learn's by more than 0.03, or below 0.999 for any seed where the
+clusters are plain; `seed` either of the worst seed alone; `empty` a cluster without nodes; `error` an exception; `time` more
+than two seconds and more than ten times METIS's time.
 Linux only, since every run has a process of its own. Needs the extras `bench` and `test`.
 """
 
@@ -46,6 +48,7 @@ from zoo_graphs import DEFAULT, LARGE, QUICK, Member, make_member, zoo
 from corecut import CoresetSpectralClustering, Graph, make_sbm, normalized_cut
 
 SKLEARN_NODES = 6000
+LEAST_MEDIAN, LEAST_VOLUME = 0.3, 0.01
 HEADS = (
     f"{'':34}{'n':>7}{'k':>4} {'cut':>10}{'worst':>10}{'peer':>10}  {'best peer':15}{'ratio':>7}"
     f"{'ARI min':>9}{'median':>8}{'sklearn':>8}{'s':>8}{'METIS s':>8}  flags"
@@ -201,6 +204,8 @@ def figures(graph: Graph, k: int, truth: Any, answer: Figures) -> Figures:
         sizes = np.bincount(labels[~graph.isolated], minlength=k)
         run["clusters"] = int(np.count_nonzero(sizes))
         run["largest"], run["smallest"] = int(sizes.max()), int(sizes.min())
+        run["median"] = float(np.median(sizes) / max(sizes.mean(), 1e-300))
+        run["least_volume"] = float(np.bincount(labels, graph.degrees, minlength=k).min() * k / max(graph.volume, 1e-300))
         run["cut"] = normalized_cut(graph, labels, n_clusters=max(k, int(labels.max()) + 1))
         if truth is not None:
             known = truth >= 0
@@ -263,21 +268,25 @@ def store(path: Path | None, key: str, entry: dict[str, Any]) -> None:
 # --- judgement -----------------------------------------------------------------------------------------------------------
 
 
-def best_peer(peers: dict[str, Figures], k: int) -> tuple[str, float, int | None]:
-    """Return the peer with the lowest median cut, that cut, and the size of its smallest cluster."""
-    cuts, smallest = {}, {}
+def is_even(run: Figures) -> bool:
+    return run["median"] >= LEAST_MEDIAN and run["least_volume"] >= LEAST_VOLUME
+
+
+def best_peer(peers: dict[str, Figures], k: int, *, even: bool = False) -> tuple[str, Figures]:
+    """Return the peer with the lowest median cut, of all or of those with even clusters, and the run that has it."""
+    found = {}
     for name, answer in peers.items():
-        full = [run for run in answer.get("runs", []) if run.get("clusters") == k]
-        if full:
-            cuts[name] = statistics.median(run["cut"] for run in full)
-            smallest[name] = min(run["smallest"] for run in full)
-    name = min(cuts, key=cuts.__getitem__, default="")
-    return name, cuts.get(name, float("nan")), smallest.get(name)
+        runs = [run for run in answer.get("runs", []) if run.get("clusters") == k and (is_even(run) or not even)]
+        if runs:
+            found[name] = sorted(runs, key=lambda run: run["cut"])[(len(runs) - 1) // 2]
+    name = min(found, key=lambda name: found[name]["cut"], default="")
+    return name, found.get(name, {"cut": float("nan"), "median": float("nan"), "least_volume": float("nan")})
 
 
 def judge(member: Member, k: int, ours: Figures, peers: dict[str, Figures]) -> Figures:
     """Return the figures of a row and its flags."""
-    peer, bound, crumb = best_peer(peers, k)
+    peer, theirs_best = best_peer(peers, k)
+    even_peer, even_best = best_peer(peers, k, even=True)
     cuts, aris, times = (values(ours, name) for name in ("cut", "ari", "seconds"))
     theirs = [ari for name in SKLEARN for ari in values(peers.get(name, {}), "ari")]
     metis = values(peers.get("METIS", {}), "seconds")
@@ -285,26 +294,31 @@ def judge(member: Member, k: int, ours: Figures, peers: dict[str, Figures]) -> F
         "cut": statistics.median(cuts) if cuts else None,
         "worst": max(cuts, default=None),
         "peer": peer,
-        "peer_cut": bound,
-        "peer_smallest": crumb,
+        "peer_cut": theirs_best["cut"],
+        "peer_median": theirs_best["median"],
+        "peer_least_volume": theirs_best["least_volume"],
+        "even_peer": even_peer,
+        "even_peer_cut": even_best["cut"],
         "smallest": min(values(ours, "smallest"), default=None),
+        "median": min(values(ours, "median"), default=None),
+        "least_volume": min(values(ours, "least_volume"), default=None),
         "ari_min": min(aris, default=None),
         "ari": statistics.median(aris) if aris else None,
         "ari_sklearn": max(theirs, default=None),
         "seconds": statistics.median(times) if times else None,
         "metis_seconds": statistics.median(metis) if metis else None,
     }
-    flags, allowed = [], max(1.05 * bound, 1e-12)
+    flags, (allowed, allowed_even) = [], (max(1.05 * best["cut"], 1e-12) for best in (theirs_best, even_best))
     if "failed" in ours or any("failed" in run for run in ours["runs"]):
         flags.append("error")
     if any(count < k for count in values(ours, "clusters")):
         flags.append("empty")
     if cuts and row["cut"] > allowed:
-        flags.append("cut")
+        flags.append("cut" if row["cut"] > allowed_even else "uneven")
     least = max([ari - 0.03 for ari in theirs], default=-1.0)
     if aris and (row["ari"] < least or (member.exact and row["ari_min"] < 0.999)):
         flags.append("ari")
-    if not flags and ((cuts and row["worst"] > allowed) or (aris and row["ari_min"] < least)):
+    if not flags and ((cuts and row["worst"] > allowed_even) or (aris and row["ari_min"] < least)):
         flags.append("seed")
     if times and metis and row["seconds"] > max(2.0, 10 * row["metis_seconds"]):
         flags.append("time")
@@ -315,8 +329,9 @@ def line(member: Member, n: int, k: int, row: Figures) -> str:
     def cell(value: float | None, form: str, width: int) -> str:
         return f"{'' if value is None else format(value, form):>{width}}"
 
-    bound, crumb = row["peer_cut"], row["peer_smallest"]
-    peer = row["peer"] + ("*" if crumb is not None and crumb < 0.05 * n / k else "")
+    bound = row["peer_cut"]
+    uneven = row["peer_median"] < LEAST_MEDIAN or row["peer_least_volume"] < LEAST_VOLUME
+    peer = row["peer"] + ("*" if uneven else "")
     ratio = row["cut"] / bound if row["cut"] is not None and bound > 0 else None
     return (
         f"{member.name:34}{n:7}{k:4} "
@@ -391,7 +406,9 @@ def main() -> None:
         print(f"  {row['name']:34}{' '.join(row['flags'])}")
     for name, why in missing.items():
         print(f"{name} took no part: {why}")
-    counts = {flag: sum(flag in row["flags"] for row in rows) for flag in ("cut", "ari", "seed", "empty", "error", "time")}
+    counts = {
+        flag: sum(flag in row["flags"] for row in rows) for flag in ("cut", "uneven", "ari", "seed", "empty", "error", "time")
+    }
     print(f"{len(flagged)} of {len(rows)} flagged: " + ", ".join(f"{flag} {count}" for flag, count in counts.items()))
     if options.json is not None:
         found = {"machine": about, "settings": dict(options.settings), "rows": rows}
