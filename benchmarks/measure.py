@@ -29,8 +29,8 @@ from threadpoolctl import threadpool_limits
 import corecut
 
 # Threads of a BLAS library spin for a while after their start and after each product. A fork ends them, and the first call that
-# sets their number starts them again: on 2 cores they would halve the speed of what comes next, for a tenth of a second. So they
-# are started before the race, and it waits until they sleep.
+# sets their number starts them again: on 2 cores they would halve the speed of what comes next, for a tenth of a second. So
+# they are started before the race, and it waits until they sleep.
 _SETTLE = 0.5
 
 

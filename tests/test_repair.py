@@ -252,7 +252,7 @@ def test_losses_of_all_merges_by_definition(all_pairs: int, A: np.ndarray, fee: 
     largest = data.draw(st.sampled_from([np.inf, 5.0]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("corecut.repair._ALL_PAIRS", all_pairs)
-        losses, first, second = _merges(state_of(A, labels, k, Objective(fee, 0.0, largest), sizes), np.inf)
+        losses, first, second = _merges(state_of(A, labels, k, Objective(fee, 0.0, largest), sizes), np.inf, 100)
     assert np.all(np.diff(losses) >= 0)
     before = twins.exact_objective(A, labels, k, fee)
     for loss, i, j in zip(losses, first, second, strict=True):
@@ -272,19 +272,75 @@ def test_losses_of_all_merges_by_definition(all_pairs: int, A: np.ndarray, fee: 
     assert set(zip(first.tolist(), second.tolist(), strict=True)) == possible
 
 
-def test_dear_merges_are_left_out_and_blocks_of_rows_make_no_difference(
-    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("all_pairs", [0, 512])
+def test_merges_that_are_dear_or_too_many_are_left_out(
+    all_pairs: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph, truth = problems.planted_graph(rng, [20] * 9, degree=12.0, mixing=0.5)
     state = state_of(graph, truth, 9, Objective(3.0))
-    monkeypatch.setattr("corecut.repair._ALL_PAIRS", 0)
-    everything = _merges(state, np.inf)
-    assert everything[0].size > 20
-    bound = float(everything[0][9])
-    for pairs in (1, 5, 10**6):
-        monkeypatch.setattr("corecut.repair._PAIRS", pairs)
-        for whole, part in zip(everything, _merges(state, bound), strict=True):
-            np.testing.assert_array_equal(whole[:10], part)
+    monkeypatch.setattr("corecut.repair._ALL_PAIRS", all_pairs)
+    everything = _merges(state, np.inf, 100)
+    assert everything[0].size == 36
+    for whole, part in zip(everything, _merges(state, float(everything[0][9]), 100), strict=True):
+        np.testing.assert_array_equal(whole[:10], part)
+    for most in (1, 5, 36):
+        for whole, part in zip(everything, _merges(state, np.inf, most), strict=True):
+            np.testing.assert_array_equal(whole[:most], part)
+
+
+def test_merges_of_many_clusters_are_the_same_for_any_number_of_threads(rng: np.random.Generator) -> None:
+    # Enough pairs for many blocks, and for lists that are cut short on the way.
+    k = 900
+    weights = sp.random_array((k, k), density=0.7, rng=rng, format="csr")
+    graph = Graph.from_matrix(weights + weights.T + sp.eye_array(k))
+    states = [_State(level_of(graph), np.arange(k, dtype=np.int32), Objective(0.5), k, threads) for threads in (1, 3)]
+    everything = _merges(states[0], np.inf, 10**6)
+    dense, kept = graph.adjacency.toarray(), states[0].kept
+    i, j = np.nonzero(np.triu(dense, 1))
+    losses = kept[i] + kept[j]
+    losses -= (dense[i, i] + dense[j, j] + 2 * dense[i, j] - 0.5) / (graph.degrees[i] + graph.degrees[j])
+    order = np.argsort(losses, kind="stable")
+    np.testing.assert_allclose(everything[0], losses[order], atol=1e-14)
+    for state in states:
+        for whole, part in zip(everything, _merges(state, np.inf, 1000), strict=True):
+            np.testing.assert_array_equal(whole[:1000], part)
+
+
+@pytest.mark.parametrize("count", [0, 1, 50, 3_000_000])
+def test_pairs_are_taken_in_the_order_of_their_priority(count: int, rng: np.random.Generator) -> None:
+    k = 40 if count < 1000 else 3000
+    i, j = rng.integers(k // 2, size=count, dtype=np.int32), rng.integers(k // 2, k, size=count, dtype=np.int32)
+    priority = np.round(rng.random(count), 2 if count < 1000 else 5)  # with ties
+    used, expected = np.zeros(k, bool), []
+    for at in np.argsort(-priority, kind="stable"):
+        if not (used[i[at]] or used[j[at]]):
+            used[[i[at], j[at]]] = True
+            expected.append(at)
+    for threads in (1, 3):
+        assert _core.take_pairs(i, j, priority, k, threads).tolist() == expected
+
+
+def test_more_merges_are_looked_at_where_few_do_not_suffice(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Three clusters are two true ones each, and three are of nodes from everywhere: all cheap merges are with one of these.
+    graph, truth = problems.planted_graph(rng, [60] * 12, degree=14.0, mixing=0.05)
+    labels = np.where(truth < 6, truth // 2, truth - 3).astype(np.int32)
+    nowhere = rng.choice(truth.size, 30, replace=False)
+    labels[nowhere] = 9 + np.arange(30) % 3
+    asked, found = [], []
+
+    def watched(state: _State, dearest: float, most: int) -> Any:
+        asked[-1].append(most)
+        return _merges(state, dearest, most)
+
+    monkeypatch.setattr("corecut.repair._merges", watched)
+    for looked_at in (16, 1):
+        monkeypatch.setattr("corecut.repair._LOOKED_AT", looked_at)
+        monkeypatch.setattr("corecut.repair._MORE", 2)
+        asked.append([])
+        found.append(_pairs(state_of(graph, labels, 12), 0.01, np.random.default_rng(0), _Memory(12, truth.size)))
+    assert asked == [[192], [12, 24, 48]]
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    assert found[0][1] == found[1][1] == 2
 
 
 def test_pairs_are_of_distinct_clusters_and_their_changes_add_up(rng: np.random.Generator) -> None:
@@ -296,7 +352,7 @@ def test_pairs_are_of_distinct_clusters_and_their_changes_add_up(rng: np.random.
     changed, made = _pairs(state, 0.01, rng, memory)
     assert made == 2
     assert np.unique(changed).size == 8
-    losses = sum(loss for loss, i, j in zip(*_merges(state, np.inf), strict=True) if (i, j) in ((2, 3), (4, 5)))
+    losses = sum(loss for loss, i, j in zip(*_merges(state, np.inf, 10**6), strict=True) if (i, j) in ((2, 3), (4, 5)))
     before, after = (twins.exact_objective(graph.toarray(), partition, 8, 5.0) for partition in (labels, changed))
     assert float(before - after) == pytest.approx(sum(memory.gains[[0, 1]]) - losses, abs=1e-12)
     assert adjusted_rand_score(truth, changed) > 0.95
@@ -556,7 +612,7 @@ def test_pairs_that_lose_least_come_first() -> None:
     labels = np.random.default_rng(1).integers(k, size=3000)
     state = state_of(graph, labels, k, objective)
     gains, first_part = _splits(state, objective, np.random.default_rng(0), np.ones(k, bool))
-    losses, first, second = _merges(state, np.inf)
+    losses, first, second = _merges(state, np.inf, 10**6)
     loss = {(int(i), int(j)): value for value, i, j in zip(losses, first, second, strict=True)}
     every = sorted((loss[pair] - gains[j], j, *pair) for j in range(k) for pair in loss if j not in pair and gains[j] > -np.inf)
     found = _least_losses(state, gains, 5)

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 
 from corecut import _core
 from corecut._random import as_generator
-from corecut._typing import BoolArray, FloatArray, IntArray, LabelArray, RandomState
+from corecut._typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray, RandomState
 from corecut._validation import thread_count
 from corecut.objective import Objective
 from corecut.refinement import CLIMB, bring_into_bounds, climb_weighted, refine_weighted
@@ -41,8 +41,10 @@ _TIGHT = 3
 _LEAST_GAIN = 1e-3
 # A cluster whose volume and association have changed by less than this share still splits as it did.
 _CHANGED = 0.02
-# Up to this many clusters all pairs may be merged, beyond it adjacent ones only; and how many pairs are looked at together.
-_ALL_PAIRS, _PAIRS = 512, 1 << 20
+# Up to this many clusters all pairs may be merged, beyond it adjacent ones only.
+_ALL_PAIRS = 512
+# How many merges are looked at for every cluster at first, and how many times as many when these do not suffice.
+_LOOKED_AT, _MORE = 16, 16
 # On graphs of up to this many entries chains of moves are looked for after every round, on larger ones at the end.
 _CHEAP = 100_000
 # Pairs that do not pay at once are tried so many times as often as one attempt has tries, at most.
@@ -184,7 +186,7 @@ def try_pairs(
 
 def _least_losses(state: _State, gains: FloatArray, count: int) -> list[tuple[int, int, int]]:
     """Return the splits with merges of two other clusters that lose least: the cluster that is split, and the two."""
-    losses, first, second = _merges(state, np.inf)
+    losses, first, second = _merges(state, np.inf, count + state.n_clusters)
     found = []
     for j in np.argsort(-gains, kind="stable")[:count]:
         others = np.flatnonzero((first != j) & (second != j))[:count]
@@ -246,15 +248,15 @@ class _State:
     def __post_init__(self) -> None:
         k, labels, graph = self.n_clusters, self.labels, self.level.graph
         indptr, indices, weights = _core.contract(graph.matrix, labels, k, thread_count(self.n_jobs))
-        between = sp.csr_array((weights, indices, indptr), shape=(k, k))
+        association = sp.csr_array((weights, indices, indptr), shape=(k, k)).diagonal()
         volume = sums_by(labels, graph.degrees, k)
-        object.__setattr__(self, "between", between)
+        object.__setattr__(self, "between", {"indptr": indptr, "indices": indices, "weights": weights})
         object.__setattr__(self, "volume", volume)
-        object.__setattr__(self, "association", between.diagonal())
+        object.__setattr__(self, "association", association)
         object.__setattr__(self, "size", sums_by(labels, self.level.sizes, k))
-        object.__setattr__(self, "kept", self.objective.kept(between.diagonal(), volume))
+        object.__setattr__(self, "kept", self.objective.kept(association, volume))
 
-    between: sp.csr_array = field(init=False)
+    between: dict[str, AnyArray] = field(init=False)  # the graph of clusters, as kernels take it
     volume: FloatArray = field(init=False)
     association: FloatArray = field(init=False)
     size: FloatArray = field(init=False)
@@ -270,11 +272,6 @@ class _State:
     def above(self) -> BoolArray:
         """Clusters above the largest size."""
         return np.asarray(self.size > self.objective.max_size)
-
-    def merged(self, i: IntArray, j: IntArray, weight: FloatArray) -> FloatArray:
-        """Return kept of the union of clusters i and j."""
-        inside = self.association[i] + self.association[j] + 2 * weight
-        return self.objective.kept(inside, self.volume[i] + self.volume[j])
 
 
 class _Memory:
@@ -312,9 +309,23 @@ def _pairs(state: _State, least: float, generator: np.random.Generator, memory: 
 def _pair_up(state: _State, gains: FloatArray, first_part: BoolArray, least: float) -> tuple[LabelArray, int]:
     """Make those of the splits that pay for the cheapest merge of two other clusters; return labels and number of pairs."""
     dearest = np.inf if state.above.any() else float(gains.max()) - least
-    losses, first, second = _merges(state, dearest)
+    most = _LOOKED_AT * state.n_clusters
+    while True:
+        merges = _merges(state, dearest, most)
+        into, other, made, complete = _paired(state, gains, least, merges)
+        if complete or merges[0].size < most:
+            break
+        most *= _MORE  # those merges were not enough
+    return np.where(first_part, other[state.labels], into[state.labels]), made
+
+
+def _paired(
+    state: _State, gains: FloatArray, least: float, merges: tuple[FloatArray, IntArray, IntArray]
+) -> tuple[LabelArray, LabelArray, int, bool]:
+    """Pair splits with merges: the new name of every cluster, and of its first part; how many pairs; if merges sufficed."""
+    losses, first, second = merges
     into, other = np.arange(state.n_clusters, dtype=np.int32), np.arange(state.n_clusters, dtype=np.int32)
-    made, cheapest = 0, 0
+    made, cheapest, complete = 0, 0, True
     used = np.zeros(state.n_clusters, bool)
     by_gain = np.argsort(-gains, kind="stable")
     for j in np.concatenate([by_gain[state.above[by_gain]], by_gain[~state.above[by_gain]]]):
@@ -326,6 +337,7 @@ def _pair_up(state: _State, gains: FloatArray, first_part: BoolArray, least: flo
         while at < losses.size and (used[first[at]] or used[second[at]] or j in (first[at], second[at])):
             at += 1
         if at == losses.size:
+            complete = False
             continue
         if gains[j] - losses[at] <= least and not state.above[j]:
             break  # later splits gain less, later merges cost more
@@ -334,7 +346,7 @@ def _pair_up(state: _State, gains: FloatArray, first_part: BoolArray, least: flo
         into[freed] = other[freed] = other[kept] = kept  # the second cluster joins the first
         other[j] = freed  # and its name goes to the first part of the split
         made += 1
-    return np.where(first_part, other[state.labels], into[state.labels]), made
+    return into, other, made, complete
 
 
 def _divisions(state: _State, least: float, generator: np.random.Generator) -> tuple[LabelArray, int]:
@@ -342,28 +354,16 @@ def _divisions(state: _State, least: float, generator: np.random.Generator) -> t
 
     Every cluster is in one pair at most. Which pairs come first is drawn, in favour of those with much weight between them.
     """
-    entries = state.between.tocoo()
-    i, j = entries.coords
-    adjacent = i < j
-    i, j, weight = i[adjacent], j[adjacent], entries.data[adjacent]
-    share = weight / np.minimum(state.volume[i], state.volume[j])
-    order = np.argsort(-share * generator.random(share.size), kind="stable")
-    union = np.arange(state.n_clusters, dtype=np.int32)
-    used = np.zeros(state.n_clusters, bool)
-    pairs = []
-    while order.size:
-        # Of clusters that nearly all touch each other most pairs are taken before their turn comes: away with them in between.
-        for at in order[: 4 * state.n_clusters]:
-            if not (used[i[at]] or used[j[at]]):
-                used[[i[at], j[at]]] = True
-                union[j[at]] = i[at]
-                pairs.append((int(i[at]), int(j[at])))
-        order = order[4 * state.n_clusters :]
-        order = order[~(used[i[order]] | used[j[order]])]
-    if not pairs:
+    threads = thread_count(state.n_jobs)
+    i, j, share = _core.adjacent_pairs(**state.between, volume=state.volume, threads=threads)
+    share *= generator.random(share.size)
+    taken = _core.take_pairs(i, j, share, state.n_clusters, threads)
+    if not taken.size:
         return state.labels, 0
+    a, b = i[taken], j[taken]
+    union = np.arange(state.n_clusters, dtype=np.int32)
+    union[b] = a
     together = _State(state.level, union[state.labels], state.objective, state.n_clusters, state.n_jobs)
-    a, b = np.array(pairs).T
     wanted = np.zeros(state.n_clusters, bool)
     wanted[a] = True
     # Where only divisions are left to do, along vectors of every kind; plain ones cut off what is too small to be a half.
@@ -444,27 +444,19 @@ def best_splits(
     return gains, first.astype(bool), inside.reshape(-1, 2)
 
 
-def _merges(state: _State, dearest: float) -> tuple[FloatArray, IntArray, IntArray]:
-    """Return the losses of the allowed merges of two clusters, up to `dearest` and rising, with their two clusters."""
-    k, between = state.n_clusters, state.between
-    found = []
-    # A few thousand clusters can have millions of adjacent pairs: some rows at a time.
-    step = k if k <= _ALL_PAIRS else max(1, _PAIRS * k // max(between.nnz, 1))
-    for begin in range(0, k, step):
-        rows = slice(begin, min(begin + step, k))
-        if k <= _ALL_PAIRS:
-            i, j = np.triu_indices(k, 1)
-            weight = between.toarray()[i, j]
-        else:
-            part = slice(int(between.indptr[rows.start]), int(between.indptr[rows.stop]))
-            i = np.repeat(np.arange(rows.start, rows.stop), np.diff(between.indptr[rows.start : rows.stop + 1]))
-            j, weight = between.indices[part].astype(np.int64), between.data[part]
-        volume = state.volume
-        keep = (i < j) & (state.size[i] + state.size[j] <= state.objective.max_size) & (volume[i] > 0) & (volume[j] > 0)
-        i, j, weight = i[keep], j[keep], weight[keep]
-        losses = state.kept[i] + state.kept[j] - state.merged(i, j, weight)
-        cheap = losses <= dearest
-        found.append((losses[cheap], i[cheap], j[cheap]))
-    losses, first, second = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
-    order = np.argsort(losses, kind="stable")
-    return losses[order], first[order], second[order]
+def _merges(state: _State, dearest: float, most: int) -> tuple[FloatArray, IntArray, IntArray]:
+    """Return the losses of the allowed merges of two clusters, up to `dearest` and rising, with their two clusters.
+
+    At most the cheapest `most` of them.
+    """
+    return _core.cheapest_merges(
+        **state.between,
+        association=state.association,
+        volume=state.volume,
+        size=state.size,
+        objective=state.objective.native,
+        dearest=dearest,
+        most=most,
+        any_two=state.n_clusters <= _ALL_PAIRS,
+        threads=thread_count(state.n_jobs),
+    )

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "aggregation.hpp"
+#include "cluster_pairs.hpp"
 #include "coreset.hpp"
 #include "graph.hpp"
 #include "halving.hpp"
@@ -154,6 +155,21 @@ Results run_all(const Planted& planted, int threads) {
         return bits_of(split_clusters(context, unit, degrees, sizes, planted.labels.data(), k, wanted.data(), Objective{}, low.data(),
                                       high.data(), true, 0.0, 10, 2, 1)
                            .gain);
+    });
+    timed("pairs of clusters", [&] {
+        std::vector<int32_t> groups(n);
+        const int32_t count = 600;
+        for (int64_t x = 0; x < n; ++x) groups[x] = static_cast<int32_t>(mix64(static_cast<uint64_t>(x)) % count);
+        const Quotient quotient = contract(context, unit, groups.data(), count, false);
+        std::vector<double> association(count, 0.5), volume(count, 2.0), size(count, 1.0);
+        const ClusterGraph clusters{count, quotient.indptr.data(), quotient.indices.data(), quotient.data.data(), association.data(),
+                                    volume.data(), size.data()};
+        std::vector<double> losses;
+        for (const Merge& one : cheapest_merges(context, clusters, Objective{}, 1.0, 500, false)) losses.push_back(one.loss);
+        const AdjacentPairs pairs = adjacent_pairs(context, clusters);
+        return bits_of(losses) + bits_of(pairs.share) +
+               bits_of(take_pairs(context, pairs.i.data(), pairs.j.data(), pairs.share.data(), static_cast<int64_t>(pairs.i.size()),
+                                  count));
     });
     timed("label_nodes", [&] {
         std::vector<int64_t> coreset;
