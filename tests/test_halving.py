@@ -119,20 +119,23 @@ def test_native_code_stands_everything(kind: str, bounds: tuple[float, float]) -
     sizes = np.ones(len(A)) if sizes is None else sizes
     for k in {1, min(2, len(A)), len(A)}:
         labels = np.full(len(A), -1, np.int32)
-        _core.halve_graph(matrix, sizes, labels, *bounds, k=k, seed=0, threads=2)
+        _core.halve_graph(matrix, sizes, labels, *bounds, k=k, attempts=4, seed=0, threads=2)
         checks.valid_labels(labels, len(A), k)
 
 
 def test_what_cannot_be_halved_is_refused() -> None:
     matrix = level_of(np.ones((4, 4))).graph.matrix
 
-    def halve(k: int = 2, nodes: int = 4, labels: int = 4) -> None:
-        _core.halve_graph(matrix, np.ones(nodes), np.zeros(labels, np.int32), 0.0, np.inf, k=k, seed=0, threads=1)
+    def halve(k: int = 2, nodes: int = 4, labels: int = 4, attempts: int = 1) -> None:
+        filled = np.zeros(labels, np.int32)
+        _core.halve_graph(matrix, np.ones(nodes), filled, 0.0, np.inf, k=k, attempts=attempts, seed=0, threads=1)
 
     halve()
     for k in (-1, 0, 2**40):
         with pytest.raises(ValueError, match="at least one cluster"):
             halve(k=k)
+    with pytest.raises(ValueError, match="attempts"):
+        halve(attempts=0)
     with pytest.raises(ValueError, match="sizes"):
         halve(nodes=3)
     with pytest.raises(ValueError, match="labels"):

@@ -26,7 +26,7 @@ from corecut._typing import FloatArray, LabelArray
 from corecut._validation import thread_count
 from corecut.aggregation import gather_levels
 from corecut.engines import LocalEngine
-from corecut.halving import halve_graph
+from corecut.halving import ATTEMPTS, ATTEMPTS_LOOSE, halve_graph
 from corecut.objective import Objective
 from corecut.placement import fill_empty
 from corecut.refinement import refine_weighted
@@ -120,7 +120,9 @@ class Starts:
         seeded, level, k = run.seeded(self._seed, at, trial), self._level, run.k
         if self._choices.halves(at):
             bounds = objective if objective.bounded else objective.bounded_by(0.5, 1.5, float(level.sizes.sum()) / k)
-            found = halve_graph(level, bounds, k, seed=int(seeded.generator.integers(2**63)), n_jobs=run.n_jobs)
+            attempts = ATTEMPTS if self._choices.tight else ATTEMPTS_LOOSE
+            seed = int(seeded.generator.integers(2**63))
+            found = halve_graph(level, bounds, k, seed=seed, attempts=attempts, n_jobs=run.n_jobs)
             found = fill_empty(found, k, level.graph.degrees)[0]
         else:
             if at not in self._found:

@@ -138,7 +138,7 @@ Results run_all(const Planted& planted, int threads) {
     });
     timed("halve_graph", [&] {
         std::vector<int32_t> halves(n);
-        halve_graph(context, single, sizes, kCluster * 0.8, kCluster * 1.2, k, 5, halves.data());
+        halve_graph(context, single, sizes, kCluster * 0.8, kCluster * 1.2, k, 30, 5, halves.data());
         return bits_of(halves);
     });
     timed("within_cluster", [&] { return bits_of(within_cluster(context, unit, planted.labels.data(), nullptr)); });

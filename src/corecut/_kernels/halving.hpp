@@ -37,8 +37,8 @@ struct Piece {
 
 class Halver {
    public:
-    Halver(Context& context, double min_size, double max_size, uint64_t seed)
-        : context_(context), min_size_(min_size), max_size_(max_size), seed_(seed) {}
+    Halver(Context& context, double min_size, double max_size, int32_t attempts, uint64_t seed)
+        : context_(context), min_size_(min_size), max_size_(max_size), attempts_(attempts), seed_(seed) {}
 
     // A part of the graph, where its nodes are in it, and the clusters that it is to become: first..first + due - 1.
     struct Part {
@@ -122,7 +122,7 @@ class Halver {
             }
         }
         double best_cut = 0.0, best_excess = 0.0;
-        for (int32_t attempt = 0; attempt < kAttempts; ++attempt) {
+        for (int32_t attempt = 0; attempt < attempts_; ++attempt) {
             std::vector<uint8_t> found = grow(piece, limits);
             refine(piece, limits, found);
             if (attempt == 0 || excess(limits) < best_excess || (excess(limits) == best_excess && cut_ < best_cut)) {
@@ -387,8 +387,8 @@ class Halver {
         for (int32_t i = n; i > 1; --i) std::swap(order_[i - 1], order_[random_.below(static_cast<uint64_t>(i))]);
     }
 
-    // Measured on real graphs of thirteen kinds. A piece of so many nodes is halved as it is, the best of so many times.
-    static constexpr int32_t kFew = 80, kAttempts = 30;
+    // Measured on real graphs of thirteen kinds. A piece of so many nodes is halved as it is.
+    static constexpr int32_t kFew = 80;
     // A group is at most so many times what an equal share of the last few would be, a gathering leaves at least this share of
     // the nodes, and with more than the other share left it is stuck.
     static constexpr double kLargest = 3.0, kShrink = 0.3, kStuck = 0.95;
@@ -397,6 +397,7 @@ class Halver {
 
     Context& context_;
     double min_size_, max_size_;
+    int32_t attempts_;  // how often a small piece is halved, to take the best
     uint64_t seed_;
     Random random_{0, 0};
     Queue queues_[2];
@@ -410,7 +411,7 @@ class Halver {
 // nodes than clusters, some are empty.
 template <class Index, class Weight>
 void halve_graph(Context& context, const Csr<Index, Weight>& a, const double* sizes, double min_size, double max_size, int64_t k,
-                 uint64_t seed, int32_t* labels) {
+                 int32_t attempts, uint64_t seed, int32_t* labels) {
     double heaviest = 0.0;
     for (int64_t x = 0; x < a.n; ++x) {
         const auto r = a.row(x);
@@ -441,7 +442,7 @@ void halve_graph(Context& context, const Csr<Index, Weight>& a, const double* si
         std::vector<std::pair<Halver::Part, Halver::Part>> found(parts.size());
         parallel_blocks(context, static_cast<int64_t>(parts.size()), 1, [&](int64_t at, int64_t, int64_t) {
             if (parts[at].due == 1) return;
-            found[at] = Halver(context, min_size, max_size, seed).halve(parts[at]);
+            found[at] = Halver(context, min_size, max_size, attempts, seed).halve(parts[at]);
             parts[at].piece = {};
         });
         std::vector<Halver::Part> next;
