@@ -5,7 +5,9 @@
     python benchmarks/partitioners.py --quick                              one small planted graph
     python benchmarks/partitioners.py --threads 1 2 4 8 16                 how the time falls with the threads
 
-Every run has a child process of its own and gets the graph in its own format before the clock starts. Processor time (user and
+Every run has a child process of its own, where the method first clusters a ring of small cliques (libraries are loaded and
+threads are started by then) and gets the graph in its own format before the clock starts. Runs of less than a second are made
+three times, and the one of median time is reported. Processor time (user and
 system, of all threads) stands beside the time on the clock: on a shared machine it is the steadier of the two. Kernels count
 the processor time that they spend in parallel regions, and what of it would be left if each region had 16 cores (or as many
 as it has blocks); both are printed, with the speed-up that follows. The last lines are the exponents with which times grow with
@@ -34,6 +36,9 @@ CORES = 16
 STAGES = ("components", "aggregation", "eigenvectors", "rounding", "repair", "refinement")
 #: Planted graphs of growing size: 2,000 nodes and 30,000 edges in each cluster.
 PLANTED = (Planted(66_000, 33, 30, 0.2), Planted(200_000, 100, 30, 0.2), Planted(660_000, 330, 30, 0.2))
+#: What every method clusters first, uncounted: a ring of cliques.
+RING = sp.kron(sp.eye_array(20), np.ones((10, 10))) - sp.eye_array(200)
+RING = sp.csr_array(RING + sp.eye_array(200, k=10) + sp.eye_array(200, k=-10))
 LARGE = (Planted(2_000_000, 1000, 30, 0.2), Planted(6_600_000, 3300, 30, 0.2))
 
 
@@ -91,7 +96,14 @@ def compare(name: str, matrix: sp.csr_array, k: int, threads: list[int], limit: 
                 taken = np.array([processor_time(), *_core.parallel_seconds(CORES)]) - before
                 return np.asarray(labels, dtype=np.int32), stages, taken
 
-            run = in_child(timed, before=lambda prepare=prepare: prepare(matrix), limit=limit)
+            def prepared(count: int = count, prepare: Callable[[Any], Any] = prepare, fit: Callable[..., Any] = fit) -> Any:
+                fit(prepare(RING), 4, count)
+                return prepare(matrix)
+
+            runs = [in_child(timed, before=prepared, limit=limit)]
+            while not runs[0].failed and runs[0].seconds < 1 and len(runs) < 3:
+                runs.append(in_child(timed, before=prepared, limit=limit))
+            run = sorted(runs, key=lambda one: one.seconds)[len(runs) // 2]
             if run.failed:
                 print(f"{method:12}{count:8}  {run.failed}")
                 continue

@@ -209,8 +209,8 @@ def partitioners(found: Record) -> str:
         rows.append([name.removesuffix("_equal"), f"{ours['edges'] / 1e6:.1f} M", *cells, ", ".join(cuts)])
     head = ["graph", "edges", "corecut, s (of one thread's)", "KaMinPar, s", "METIS, s", "cuts in this order"]
     return (
-        f"`python benchmarks/partitioners.py` ({about(found)}): a whole `fit` in a process of its own that has its libraries loaded, "
-        f"and KaMinPar (3 %) with two threads each, METIS with its one:\n\n{table(head, rows)}\n\n"
+        f"`python benchmarks/partitioners.py` ({about(found)}): a whole `fit` in a process of its own that has its libraries "
+        f"loaded, and KaMinPar (3 %) with two threads each, METIS with its one:\n\n{table(head, rows)}\n\n"
         f"Summed over the real graphs corecut takes {real[0]:.1f} s, KaMinPar {real[1]:.1f} s."
     )
 

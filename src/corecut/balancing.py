@@ -7,7 +7,8 @@ from one that is just felt upwards, until they are not (:func:`acceptable`). The
   would spoil a clean cut;
 - on most others the first draw under a β tells whether it will do;
 - on one of which next to nothing need be cut, as of a photograph's pixels, a fee can make the cut ten times as large, and draws
-  differ as much. All draws are made under every β, and one whose clusters are clusters is enough.
+  differ as much. All draws are made under a β, unless the first shows that it is far too small, and one whose clusters are
+  clusters is enough.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ from corecut.weighted import WeightedGraph, sums_by
 BALANCES, _FELT, _NOISY, _MORE, _STEP = (0.0005, 0.0015, 0.005, 0.05, 0.1), 0.1, 0.05, 3, 10.0
 # Where a fee makes the cut so many times as large as it was with one that did not do, so many fees between the two are tried.
 _DEAR, _BETWEEN = 2.5, 5
-# What clusters must be like: see acceptable.
-_LEAST_MEDIAN, _GIANT_SHARE, _GIANT_FACTOR, _DIVISIBLE = 0.3, 0.2, 2.5, 1.5
+# What clusters must be like: see acceptable. Where draws differ much, a first one below the second figure decides nevertheless,
+# unless it is of the plain cut.
+_LEAST_MEDIAN, _HOPELESS, _GIANT_SHARE, _GIANT_FACTOR, _DIVISIBLE = 0.3, 0.1, 0.2, 2.5, 1.5
 # Up to the first mean conductance next to nothing need be cut, above the second a graph is noisy.
 _FINE, _CLEAN = 0.001, 0.15
 # On a noisy graph no cluster may be so far from the mean, unless the fee would make the cut more than twice as large. With this
@@ -118,7 +120,8 @@ class _Trials:
     def with_fee(self, balance: float, *, last: bool = False) -> _Trial:
         """Try a β. The last one is not refused."""
         first = self._look(balance)
-        if not last and not self._several and not self.acceptable(first):
+        hopeless = balance > 0 and self._hopeless(first) if self._several else not self.acceptable(first)
+        if hopeless and not last:
             return _Trial(balance, first, [first], False)
         found = self.all_draws(balance)
         will_do = last or self.acceptable(found.best)
@@ -144,6 +147,11 @@ class _Trials:
     def acceptable(self, one: Draw) -> bool:
         """Say whether clusters are clusters."""
         return acceptable(self._level, one.labels, self._run.k, n_jobs=self._run.n_jobs)
+
+    def _hopeless(self, one: Draw) -> bool:
+        """Say whether clusters are so far from being clusters that no other draw can be expected to do."""
+        sizes = sums_by(one.labels, self._level.sizes, self._run.k)
+        return bool(np.median(sizes) < _HOPELESS * sizes.mean())
 
     def plain_cut(self, one: Draw) -> float:
         """Return F without a fee."""
