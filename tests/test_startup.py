@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import signal
 import subprocess
 import sys
@@ -67,6 +68,27 @@ def test_clustering_reaches_the_spectral_step_without_scikit_learn(folder: Path)
     for setting in ("aggregate=True", "coreset_size=5", "assign_labels=cluster_qr"):
         modules = loaded(folder, "cluster", "graph.txt", "-k", "2", "--set", setting)
         assert modules & {"sklearn", "pandas", "pyarrow"} == set()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "asked", "expected"),
+    [
+        (("info", "graph.txt"), None, "1"),
+        (("info", "graph.txt"), "3", "3"),
+        (("experiment", "--help"), None, None),
+        (("--version",), None, None),
+    ],
+)
+def test_threads_that_would_only_wait_are_not_started(
+    folder: Path, arguments: tuple[str, ...], asked: str | None, expected: str | None
+) -> None:
+    script = COMMAND + "    import os; print('threads', os.environ.get('OPENBLAS_NUM_THREADS'))"
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    if asked is not None:
+        environment["OPENBLAS_NUM_THREADS"] = asked
+    command = [sys.executable, "-c", script, *arguments]
+    done = subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == f"threads {expected}"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals to a process are different there")
