@@ -1,6 +1,7 @@
 """Real graphs on each peer's own terms: its number of clusters and its largest and smallest cluster are corecut's bounds.
 
-    CORECUT_DATA=folder python benchmarks/own_terms.py                             all graphs
+    CORECUT_DATA=folder python benchmarks/own_terms.py                             the eight real graphs
+    CORECUT_DATA=folder python benchmarks/own_terms.py --others                    others, which nothing was tuned on
     CORECUT_DATA=folder python benchmarks/own_terms.py --only 'cora|email' --peers peers.json --json out.json
 
 Peers: METIS, KaMinPar with 3 % and with 100 % imbalance, Leiden (modularity; the number of clusters is its own). A peer runs
@@ -25,7 +26,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from graphs import data_folder
+from graphs import Planted, data_folder, load_points, neighbor_matrix
 from measure import in_child, machine
 from scipy.sparse.csgraph import connected_components
 from zoo import (
@@ -43,9 +44,23 @@ from zoo import (
     store,
     values,
 )
+from zoo_graphs import make_member
 
 from corecut import Graph, read_graph
 
+
+def read(name: str) -> sp.csr_array:
+    folder = data_folder()
+    assert folder is not None
+    return read_graph(folder / f"{name}.npz").adjacency
+
+
+def near(name: str, count: int) -> sp.csr_array:
+    return neighbor_matrix(load_points(name)[0].astype(np.float32), count)
+
+
+#: Graphs of the zoo, and their numbers of clusters here.
+ZOO = {"delaunay_20000_k2": 16, "grid_100x100_k9": 9, "triangles_120_k4": 12, "hypercube_12_k16": 16, "uneven_mesh_4000_k6": 6}
 #: The number of clusters that METIS and KaMinPar are asked for.
 GRAPHS = {
     "email_eu_core": 42,
@@ -56,6 +71,25 @@ GRAPHS = {
     "uk_2007_05_100k": 100,
     "com_dblp": 500,
     "js_dependencies_2017": 100,
+}
+#: Others: numbers of clusters that were not asked for above, neighbours of points, planted graphs, lattices and meshes.
+OTHERS: dict[str, tuple[Callable[[], sp.csr_array], int]] = {
+    "email_eu_core": (partial(read, "email_eu_core"), 10),
+    "cora": (partial(read, "cora"), 30),
+    "amazon_photo": (partial(read, "amazon_photo"), 30),
+    "coauthor_cs": (partial(read, "coauthor_cs"), 40),
+    "cord19_entities": (partial(read, "cord19_entities"), 30),
+    "uk_2007_05_100k": (partial(read, "uk_2007_05_100k"), 30),
+    "com_dblp": (partial(read, "com_dblp"), 60),
+    "js_dependencies_2017": (partial(read, "js_dependencies_2017"), 30),
+    "letter_10nn": (partial(near, "letter", 10), 26),
+    "pendigits_10nn": (partial(near, "pendigits", 10), 10),
+    "pendigits_30nn": (partial(near, "pendigits", 30), 25),
+    "har_15nn": (partial(near, "har", 15), 6),
+    "planted_20k_powerlaw": (lambda: Planted(20_000, 20, 16, 0.3, "powerlaw").make()[0], 20),
+    "planted_50k_powerlaw": (lambda: Planted(50_000, 50, 10, 0.35, "powerlaw").make()[0], 50),
+    "planted_30k": (lambda: Planted(30_000, 100, 12, 0.3).make()[0], 100),
+    **{name: (lambda name=name: make_member(name, 7)[0], k) for name, k in ZOO.items()},  # type: ignore[misc]
 }
 HEADS = (
     f"{'':22}{'peer':15}{'k':>6}{'smallest':>9}{'largest':>9}  {'ours':>15}  {'kept':6}"
@@ -78,10 +112,8 @@ PEERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any, int, int], Any]]] = 
 }
 
 
-def main_component(name: str) -> sp.csr_array:
-    folder = data_folder()
-    assert folder is not None
-    matrix = read_graph(folder / f"{name}.npz").adjacency
+def main_component(matrix: sp.csr_array) -> sp.csr_array:
+    matrix = sp.csr_array(matrix)
     parts = connected_components(matrix, directed=False)[1]
     inside = np.flatnonzero(parts == np.bincount(parts).argmax())
     return sp.csr_array(matrix[inside][:, inside])
@@ -163,6 +195,7 @@ def summary(rows: list[Figures], metis_seconds: dict[str, float]) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", metavar="PATTERN", default="", help='"graph/peer" pairs that match this regular expression')
+    parser.add_argument("--others", action="store_true", help="graphs beside the eight real ones with their k")
     parser.add_argument("--seeds", type=int, default=3, help="runs of corecut in each case (default 3)")
     parser.add_argument("--settings", nargs="*", type=setting, default=[], metavar="NAME=VALUE", help="settings of corecut")
     parser.add_argument("--limit", type=float, default=600.0, help="seconds after which a case is given up")
@@ -176,11 +209,12 @@ def main() -> None:
     print(", ".join(f"{name} {value}" for name, value in about.items()))
     print(HEADS, flush=True)
     cached, rows, metis_seconds = load(options.peers), [], {}
-    for name, k in GRAPHS.items():
+    graphs = OTHERS if options.others else {name: (partial(read, name), k) for name, k in GRAPHS.items()}
+    for name, (make, k) in graphs.items():
         wanted = [peer for peer in PEERS if re.search(options.only, f"{name}/{peer}")]
         if not wanted:
             continue
-        matrix = main_component(name)
+        matrix = main_component(make())
         ask = partial(ask_peer, graph=Graph.from_matrix(matrix), matrix=matrix, k=k, limit=options.limit)
         timed = ask("METIS")
         if "failed" not in timed:
