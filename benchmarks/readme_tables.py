@@ -176,8 +176,8 @@ def other_terms(found: Record) -> str:
     shown = "; ".join(f"{case['graph']} beside {case['peer']} {case['ours']['ratio']:.3f}" for case in worse)
     graphs = {case["graph"] for case in cases}
     return (
-        f"`python benchmarks/own_terms.py --others` ({about(found)}): the same on {len(graphs)} graphs that nothing was tuned on "
-        "(the real ones at other k, neighbours of points, planted graphs, lattices and meshes). The bounds "
+        f"`python benchmarks/own_terms.py --others` ({about(found)}): the same on {len(graphs)} graphs nothing was tuned on "
+        "(the real ones at other k, neighbours of points, planted graphs, lattices, meshes). The bounds "
         f"are kept in {kept} of {len(cases)} cases, and the cut is at most the peer's in {len(cases) - len(worse)}; the ratios "
         f"of the others: {shown or 'none'}."
     )
