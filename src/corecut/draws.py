@@ -274,12 +274,12 @@ def finish(
     return Draw(labels, objective.outside(sums_by(labels, level.sizes, run.k)), value, embedding)
 
 
-def spectral_problem(level: WeightedGraph, regularization: float) -> SpectralProblem:
+def spectral_problem(level: WeightedGraph, regularization: float, *, n_jobs: int | None = None) -> SpectralProblem:
     """Return the spectral problem of A + (τ/n)·s sᵀ with degrees d + τ·s, for τ a share of the mean degree."""
     sizes, mean = level.sizes, level.graph.volume / level.sizes.sum()
     # In a unit in which the mean degree is about 1, so that roots are the same for weights that differ by a power of two.
     adjacency, exponent = level.graph.adjacency, -math.frexp(mean)[1]
-    data, degrees = times_power(adjacency.data, exponent), times_power(level.graph.degrees, exponent)
+    data, degrees = (times_power(values, exponent, n_jobs=n_jobs) for values in (adjacency.data, level.graph.degrees))
     adjacency = sp.csr_array((data, adjacency.indices, adjacency.indptr), shape=adjacency.shape)
     if regularization == 0:
         return SpectralProblem(adjacency, np.where(degrees > 0, degrees, 1.0))
@@ -307,7 +307,7 @@ def embed(
     """
     k, choices, asked = run.k, run.choices, run.choices.asked
     with run.stage("eigenvectors"):
-        problem = spectral_problem(level, regularization)
+        problem = spectral_problem(level, regularization, n_jobs=run.n_jobs)
         by_spectrum = not sampled and asked.n_components is None and asked.assign_labels == "kmeans"
         if by_spectrum and solver_for(choices) != "power":
             more = _SWEPT if k == 2 and choices.n_init > 1 else 0

@@ -55,7 +55,26 @@ void bind_scale_entries(nb::module_& m) {
         nb::arg("matrix"), nb::arg("root"), nb::arg("out").noconvert(), nb::arg("threads"));
 }
 
+template <class From, class Real>
+void bind_times(nb::module_& m) {
+    m.def(
+        "times",
+        [](In<From> values, double factor, InOut<Real> out, int threads) {
+            const auto count = static_cast<int64_t>(values.shape(0));
+            require_length(out, count, "out");
+            run(checked_threads(threads), [&](Context& context) {
+                parallel_blocks(context, count, 1 << 16, [&](int64_t, int64_t begin, int64_t end) {
+                    for (int64_t i = begin; i < end; ++i) out.data()[i] = static_cast<Real>(values.data()[i] * factor);
+                });
+            });
+        },
+        nb::arg("values").noconvert(), nb::arg("factor"), nb::arg("out").noconvert(), nb::arg("threads"));
+}
+
 void bind_spectral(nb::module_& m) {
+    bind_times<float, float>(m);
+    bind_times<float, double>(m);
+    bind_times<double, double>(m);
     bind_multiply<float>(m);
     bind_multiply<double>(m);
     bind_scale_entries<float>(m);

@@ -19,16 +19,19 @@ from numpy.typing import NDArray
 
 from corecut import _core
 from corecut._typing import AnyArray, BoolArray, FloatArray, LabelArray
+from corecut._validation import thread_count
 
 Block = NDArray[np.float32]
 AnyBlock = TypeVar("AnyBlock", NDArray[np.float32], NDArray[np.float64])
 
 
-def times_power(values: AnyArray, exponent: int) -> AnyArray:
+def times_power(values: AnyArray, exponent: int, *, n_jobs: int | None = 1) -> AnyArray:
     """Return values times a power of two, which changes no digit, in their own precision where that has room for it."""
     precision = np.float32 if values.dtype == np.float32 and abs(exponent) <= 100 else np.float64
     if abs(exponent) <= 1000:  # a product is many times faster than ldexp
-        return np.multiply(values, math.ldexp(1.0, exponent), dtype=precision)
+        out = np.empty(values.size, precision)
+        _core.times(values, math.ldexp(1.0, exponent), out, thread_count(n_jobs))
+        return out
     scaled: FloatArray = np.ldexp(np.asarray(values, np.float64), exponent)
     return scaled
 
