@@ -192,6 +192,11 @@ def zoo(found: Record) -> str:
             even = [f"{case[own + 'median']:.2f}, {case[own + 'least_volume']:.2g}" for own in ("", "peer_")]
             rows.append([case["name"], f"{case['cut']:.3g}", case["peer"], ratio, *even])
     flags = [flag for case in found["rows"] for flag in case["flags"]]
+    disagreeing = ", ".join(
+        f"{case['name']} {case['ari']:.2f} instead of {case['ari_sklearn']:.2f}"
+        for case in found["rows"]
+        if "ari" in case["flags"]
+    )
     head = ["graph", "cut", "best peer", "ratio", "median size, least volume", "the peer's"]
     return (
         f"`python benchmarks/zoo.py` ({about(found)}): {len(found['rows'])} graphs of every kind (points on curves, meshes, "
@@ -201,7 +206,7 @@ def zoo(found: Record) -> str:
         "which may cost cut. Beside peers with a median of as much and a least cluster of a hundredth of the mean's volume "
         f"it is more than 1.05 times theirs on {flags.count('cut')}. {flags.count('empty')} empty clusters, "
         f"{flags.count('error')} errors; agreement with the truth is lower than scikit-learn's by more than 0.03 on "
-        f"{flags.count('ari')}.\n\n{table(head, rows)}"
+        f"{flags.count('ari')} ({disagreeing}).\n\n{table(head, rows)}"
     )
 
 

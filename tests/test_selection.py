@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import problems
 import pytest
 import scipy.sparse as sp
 from scipy.cluster.hierarchy import dendrogram, fcluster, is_valid_linkage
@@ -470,7 +471,7 @@ def test_the_command_line_clusters_by_a_chosen_number(tmp_path: Path, monkeypatc
     assert data["clusters"] == data["selection"]["best"] == 4
     bad = CliRunner().invoke(app, ["cluster", file, "-k", "0"])
     assert bad.exit_code == 2
-    assert "'0' is not a number of clusters, auto, or a range like 5..200" in bad.stderr
+    assert "'0' is not a number of clusters, auto, or a range like 5..200: the first" in bad.stderr
 
 
 def test_the_documents_tables_are_the_benchmarks_results() -> None:
@@ -483,3 +484,36 @@ def test_the_documents_tables_are_the_benchmarks_results() -> None:
     text = (ROOT / "docs" / "choosing-k.md").read_text(encoding="utf-8")
     for table in benchmark.tables(results).split("\n\n"):
         assert table.strip() in text, "put the tables of python benchmarks/selection.py --table into docs/choosing-k.md"
+
+
+def test_bounds_on_sizes_leave_a_part_of_the_range(rng: np.random.Generator) -> None:
+    graph, _ = problems.planted_graph(rng, [30] * 8, degree=10.0, mixing=0.1)
+
+    def fitted(asked: str, **bounds: int) -> CoresetSpectralClustering:
+        return CoresetSpectralClustering(asked, random_state=0, **bounds).fit(graph)
+
+    assert fitted("auto").n_clusters_ == 8
+    finer = fitted("auto", max_cluster_size=24)  # ten clusters at least
+    assert finer.n_clusters_ >= 10
+    assert np.bincount(finer.labels_).max() <= 24
+    coarser = fitted("2..40", min_cluster_size=50)
+    assert coarser.n_clusters_ <= 4
+    assert np.bincount(coarser.labels_).min() >= 50
+    assert fitted("auto", min_cluster_size=100).n_clusters_ <= 2
+    for asked, bounds, words in (
+        ("2..9", {"max_cluster_size": 24}, "max_cluster_size=24 needs 10"),
+        ("5..9", {"min_cluster_size": 50}, "min_cluster_size=50 leaves at most 4"),
+        (
+            "auto",
+            {"min_cluster_size": 23, "max_cluster_size": 21},
+            "max_cluster_size=21 needs 12, min_cluster_size=23 leaves 10",
+        ),
+    ):
+        with pytest.raises(ValueError, match=f"none of n_clusters={asked} is possible with 240 nodes: {words}"):
+            fitted(asked, **bounds)
+
+
+def test_a_range_is_written_as_text() -> None:
+    for asked in ((2, 10), [3, 4], range(2, 5)):
+        with pytest.raises(TypeError, match=r'n_clusters must be an integer, "auto" or a range like "5..200", got'):
+            CoresetSpectralClustering(asked).fit(np.ones((4, 4)))  # type: ignore[arg-type]

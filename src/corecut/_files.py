@@ -251,10 +251,10 @@ def _rename_to_new(temporary: Path, path: Path) -> None:
     try:
         os.link(temporary, path)
     except FileExistsError:
-        raise FileExistsError(f"{path} exists already; choose another name, or allow to overwrite it") from None
+        raise FileExistsError(f"{path} exists already; choose another name, or pass overwrite=True") from None
     except OSError:  # a disk without links
         if path.exists():
-            raise FileExistsError(f"{path} exists already; choose another name, or allow to overwrite it") from None
+            raise FileExistsError(f"{path} exists already; choose another name, or pass overwrite=True") from None
         temporary.replace(path)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, Self, cast, get_args
 
@@ -59,7 +60,7 @@ from corecut.prediction import (
     matrix_fingerprints,
     predict_rows,
 )
-from corecut.selection import Selection, asked_range, select
+from corecut.selection import Selection, asked_range, check_range, select
 
 Affinity = (
     Literal["auto", "precomputed", "precomputed_nearest_neighbors", "nearest_neighbors", "rbf"] | Kernel | Callable[..., float]
@@ -120,6 +121,8 @@ class GraphClusterer:
 
     def check_parameters(self) -> None:
         """Refuse parameters that no input could make right; `fit` does so before it looks at `X`."""
+        if isinstance(self.n_clusters, tuple | list | range):
+            raise TypeError(f'n_clusters must be an integer, "auto" or a range like "5..200", got {self.n_clusters!r}')
         if asked_range(self.n_clusters) is None:
             check_count(self.n_clusters, "n_clusters")
         if not (isinstance(self.affinity, str) and self.affinity in _NAMED) and not callable(self.affinity):
@@ -207,14 +210,19 @@ class GraphClusterer:
             points, n_neighbors=self.n_neighbors, neighbors=self.neighbors, n_jobs=self.n_jobs, progress=stage.share
         )
         self.neighbors_, self.neighbor_recall_ = found.method, found.recall
+        self.n_neighbors_ = self._asked_neighbors(points.shape[0])
         if found.method == "approximate":
             stage.say(f"of a sample of points {found.recall:.1%} of the neighbours were found")
         return found.graph(self.n_jobs)
 
+    def _asked_neighbors(self, n_points: int) -> int:
+        """Return how many neighbours a point has, itself included."""
+        return auto_neighbors(n_points) if self.n_neighbors == "auto" else int(self.n_neighbors)
+
     def _kept(self, X: Any, points: Any, affinity: Any) -> FittedInput:
         """Return what prediction needs of points, or of their distances. The caller may change `X` afterwards."""
         n, columns = points.shape
-        count = auto_neighbors(n) if self.n_neighbors == "auto" else int(self.n_neighbors)
+        count = self._asked_neighbors(n)
         if affinity == "precomputed_nearest_neighbors":
             return FittedInput(affinity, columns, count, fingerprints=matrix_fingerprints(points, n_jobs=self.n_jobs))
         shared = points is X or (points.data if sp.issparse(points) else points).base is not None
@@ -234,10 +242,28 @@ class GraphClusterer:
         if asked is None:
             self.n_clusters_ = check_n_clusters(self.n_clusters, graph.n_nodes)
             return self.n_clusters_
+        asked = self._possible(*asked, graph)
         found = select(graph, *asked, random_state=self.random_state, n_jobs=self.n_jobs, stage=stage)
         stage.say(found.sentence)
         self.selection_, self.n_clusters_ = found, found.best
         return self.n_clusters_
+
+    def _possible(self, low: int, high: int | None, graph: Graph) -> tuple[int, int | None]:
+        """Return the part of a range of k that bounds on sizes leave."""
+        least, most = getattr(self, "min_cluster_size", None), getattr(self, "max_cluster_size", None)
+        # A factor of the mean cluster suits any number of clusters.
+        fewest = -(-graph.n_nodes // most) if isinstance(most, Integral) and most > 0 else 1
+        many = graph.n_nodes // least if isinstance(least, Integral) and least > 0 else graph.n_nodes
+        if many < max(low, fewest) or (high is not None and high < fewest):
+            bound = (
+                f"min_cluster_size={least} leaves at most {many}" if many < low else f"max_cluster_size={most} needs {fewest}"
+            )
+            bound = f"{bound}, min_cluster_size={least} leaves {many}" if low <= many < fewest else bound
+            raise ValueError(f"none of n_clusters={self.n_clusters} is possible with {graph.n_nodes} nodes: {bound}")
+        low = max(low, fewest)
+        if high is None and many < check_range(low, None, graph)[1]:
+            high = many
+        return low, high if high is None else min(high, many)
 
     def _tell_of_idle(self, X: Any, affinity: Any) -> None:
         """Tell the user of parameters that are set and belong to another affinity."""

@@ -33,6 +33,8 @@ _TOP_SHARE = 0.4
 _PLACES, _LOOKED_AT = 32, 4_000_000
 # A machine is not believed to be more than this many times faster or slower than the one that was measured.
 _SPEED = 30.0
+# A step of less than this many seconds tells how long it takes to begin, and nothing about the machine.
+_PROMPT = 0.02
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,8 @@ def probe(graph: Graph, n_clusters: int, *, n_jobs: int | None = None) -> Probe:
             chosen[first:end] = True
     looked = int(np.diff(graph.indptr)[chosen[groups]].sum())
     expected = FIRST_STEP * expected_seconds(_choices(graph, n_clusters, aggregate=True, n_jobs=n_jobs), graph)["aggregation"]
-    return Probe(kept / max(looked, 1), float(np.clip(taken / expected, 1 / _SPEED, _SPEED)))
+    slowness = (taken + _PROMPT) / (expected + _PROMPT)
+    return Probe(kept / max(looked, 1), float(np.clip(slowness, 1 / _SPEED, _SPEED)))
 
 
 def estimate_aggregation(graph: Graph, n_clusters: int, found: Probe, *, n_jobs: int | None = None) -> Estimate:

@@ -99,8 +99,8 @@ class CoresetSpectralClustering(GraphClusterer):
         they differ. "auto" makes up to 5 (8 of two clusters, or under tight bounds), fewer where they are dear beside
         aggregation or agree, and 1 without refinement.
     effort
-        Time to spend on a lower cut: 2 makes twice as many draws and combines them on all nodes, 0.25 makes a quarter. Where
-        `n_init` is given, it sets the number of draws.
+        Time to spend on a lower objective, the cut with its fee: 2 makes twice as many draws and combines them on all nodes,
+        0.25 makes a quarter. Where `n_init` is given, it sets the number of draws.
     candidates
         Centres a node may be labelled by: those it has "touched", or "all" (the paper).
     refine
@@ -162,9 +162,9 @@ class CoresetSpectralClustering(GraphClusterer):
     coreset_size_, aggregate_, regularization_, balance_, shift_, eigen_solver_, n_init_
         What "auto" came to. The shift is 0 where no coreset was drawn, because eigenvectors do not depend on it. The solver is
         "components" where the graph's components were the clusters, and no eigenvector was needed.
-    neighbors_, neighbor_recall_
-        How the neighbours of points were found, and the share of the true ones among them: 1 for exact methods, measured on a
-        sample otherwise.
+    n_neighbors_, neighbors_, neighbor_recall_
+        How many neighbours points have, themselves included, how they were found, and the share of the true ones among them:
+        1 for exact methods, measured on a sample otherwise.
     affinity_
         What `X` was taken for.
     node_ids_

@@ -62,7 +62,7 @@ def check_labels_path(path: str | Path, *, overwrite: bool = True) -> Path:
     if file.is_dir():
         raise IsADirectoryError(f"{file} is a directory; give a file name")
     if file.exists() and not overwrite:
-        raise FileExistsError(f"{file} exists already; choose another name, or allow to overwrite it")
+        raise FileExistsError(f"{file} exists already; choose another name, or pass overwrite=True")
     return file
 
 

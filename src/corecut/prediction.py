@@ -51,7 +51,8 @@ _BLOCK, _BLOCK_ENTRIES = 1 << 16, 1 << 22
 _GOLDEN = 0x9E3779B97F4A7C15
 
 PREDICTED = {
-    "graph": "predict takes a row of similarities to the fitted nodes for each new node: a matrix, an array or a Graph",
+    "graph": "predict takes a row of similarities to the fitted nodes for each new node, such as the new nodes' rows and the "
+    "fitted nodes' columns of an adjacency matrix: a matrix, an array or a corecut.Graph",
     "points": "predict takes points, as this model was fitted on points",
 }
 """What prediction takes, by what was fitted."""

@@ -47,7 +47,7 @@ from corecut.weighted import WeightedGraph, sums_by
 # Where nobody says how far to look: up to this many times √n clusters, but no more than a quarter of the nodes or this many.
 _ROOT, _LEAST_NODES, _MOST = 4.0, 4, 600
 # The matrices of clusters are dense.
-_LIMIT = 5_000
+MOST_CLUSTERS = 5_000
 # What is refined and reported: every k up to the first, and then each a quarter more than the one before.
 _EVERY, _SPACING = 12, 1.25
 # Clusters beyond k_max that the path begins with: the last k has a leap only if there is one more.
@@ -252,7 +252,7 @@ def select(
     generator = as_generator(random_state)
     ask = _Ask(balance, n_init, generator, n_jobs, stage)
     found = _select(graph, low, high, ask)
-    room = min(2 * high, _LIMIT, int(np.count_nonzero(graph.degrees)) // _LEAST_NODES)
+    room = min(2 * high, MOST_CLUSTERS, int(np.count_nonzero(graph.degrees)) // _LEAST_NODES)
     if k_max is None and not found.stands_out and found.best > _TOO_FEW * high and room > high:
         stage.say(f"{high} clusters are too few: looking up to {room}")
         found = _select(graph, low, room, ask)
@@ -273,9 +273,9 @@ def asked_range(n_clusters: Any) -> tuple[int, int | None] | None:
     if n_clusters == "auto":
         return 1, None
     low, dots, high = n_clusters.partition("..")
-    if not (dots and low.strip().isdecimal() and high.strip().isdecimal() and 1 <= int(low) <= int(high) <= _LIMIT):
+    if not (dots and low.strip().isdecimal() and high.strip().isdecimal() and 1 <= int(low) <= int(high) <= MOST_CLUSTERS):
         raise ValueError(
-            f'n_clusters must be a number, "auto" or a range like "5..200" (1 to {_LIMIT}, rising), got {n_clusters!r}'
+            f'n_clusters must be a number, "auto" or a range like "5..200" (1 to {MOST_CLUSTERS}, rising), got {n_clusters!r}'
         )
     return int(low), int(high)
 
@@ -287,7 +287,11 @@ def check_range(k_min: Any, k_max: Any, graph: Graph) -> tuple[int, int]:
     if nodes == 0:
         raise ValueError("the graph has no edges: there is nothing to cluster by")
     usual = min(math.ceil(_ROOT * math.sqrt(nodes)), _MOST, nodes // _LEAST_NODES)
-    high = max(low, min(max(usual, 2), nodes)) if k_max is None else check_count(k_max, "k_max", minimum=low, maximum=_LIMIT)
+    high = (
+        max(low, min(max(usual, 2), nodes))
+        if k_max is None
+        else check_count(k_max, "k_max", minimum=low, maximum=MOST_CLUSTERS)
+    )
     if high > nodes:
         name, value = ("k_min", low) if low > nodes else ("k_max", high)
         raise ValueError(f"{name}={value} is more than the {nodes} nodes that have edges: ask for at most as many clusters")

@@ -448,10 +448,17 @@ def _size_bounds(settings: Settings, n: int, k: int) -> tuple[float, float]:
         largest = _nodes(settings.max_cluster_size, math.floor, n, k)
         if not isinstance(settings.max_cluster_size, numbers.Integral) and settings.max_cluster_size >= 1:
             largest = max(largest, -(-n // k))
+    # A bound is named as it was given, with the cure for one of its kind.
     if smallest * k > n:
-        raise ValueError(f"min_cluster_size={smallest} times n_clusters={k} is more than the {n} nodes")
+        asked, cure = settings.min_cluster_size, f"ask for at most {n // k}"
+        if not isinstance(asked, numbers.Integral):
+            asked, cure = f"{asked} ({smallest} nodes)", "a factor of the mean cluster is at most 1"
+        raise ValueError(f"min_cluster_size={asked} times n_clusters={k} is more than the {n} nodes: {cure}")
     if largest * k < n:
-        raise ValueError(f"max_cluster_size={largest} times n_clusters={k} is less than the {n} nodes")
+        asked, cure = settings.max_cluster_size, f"ask for at least {-(-n // k)}"
+        if not isinstance(asked, numbers.Integral):
+            asked, cure = f"{asked} ({largest} nodes)", "a factor of the mean cluster is at least 1"
+        raise ValueError(f"max_cluster_size={asked} times n_clusters={k} is less than the {n} nodes: {cure}")
     if largest < smallest:
         raise ValueError(f"max_cluster_size={largest} is below min_cluster_size={smallest}")
     return float(smallest), float(largest) if settings.max_cluster_size is not None else math.inf

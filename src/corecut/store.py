@@ -398,5 +398,5 @@ def scratch_store(target: Path) -> Iterator[Path]:
 
 def _refuse_existing(path: Path, overwrite: bool) -> None:
     if path.exists() and not (overwrite and GraphStore.is_store(path)):
-        cure = "choose another name, or allow to overwrite it" if GraphStore.is_store(path) else "choose another name"
+        cure = "choose another name, or pass overwrite=True" if GraphStore.is_store(path) else "choose another name"
         raise FileExistsError(f"{path} exists already; {cure}")

@@ -100,7 +100,7 @@ def check_graph_path(path: str | Path, *, overwrite: bool) -> Path:
             "for a graph store"
         )
     if file.exists() and not overwrite:
-        raise FileExistsError(f"{file} exists already; choose another name, or allow to overwrite it")
+        raise FileExistsError(f"{file} exists already; choose another name, or pass overwrite=True")
     return file
 
 

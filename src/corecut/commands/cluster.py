@@ -142,7 +142,8 @@ def cluster(
         typer.Option(callback=lambda text: coreset_size_option(str(text)), help="Coreset nodes: a count, a fraction, or auto."),
     ] = "auto",
     effort: Annotated[
-        float, typer.Option(help="Time to spend on a lower cut: 2 for about twice as much as usual, 0.25 for a quarter.")
+        float,
+        typer.Option(help="Time to spend on a lower cut with its fee: 2 for about twice as much as usual, 0.25 for a quarter."),
     ] = 1.0,
     balance: Annotated[
         str,
@@ -246,7 +247,7 @@ def cluster(
     files = {"labels": output, "model": save, "report": report}
     _show(screen, model, cuts, times=times, given={("points" if points else "graph"): size}, files=files)
     if output is None and save is None:
-        screen.say("the labels were not saved; add -o labels.parquet (or .csv, .tsv, .npy) to keep them")
+        screen.warn("the labels were not saved; add -o labels.parquet (or .csv, .tsv, .npy) to keep them")
 
 
 def _show(
@@ -268,6 +269,10 @@ def _show(
 
         rows.append(("chosen", model.selection_.sentence))
         data |= {"selection": selection_data(model.selection_)}
+    if hasattr(model, "neighbors_"):
+        count = model.n_neighbors_
+        rows.append(("neighbours", f"{count} of each point, itself included ({model.neighbors_})"))
+        data |= {"n_neighbors": count, "neighbors": model.neighbors_, "neighbor_recall": model.neighbor_recall_}
     rows += summary_rows(model, times, sizes, cuts)
     rows += [(name, f"{file} ({show_size(file.stat().st_size)})") for name, file in files.items() if file is not None]
     data |= {name: None if file is None else str(file) for name, file in files.items()}

@@ -78,14 +78,15 @@ def size_option(text: str | None) -> str | None:
 
 def clusters_option(text: str) -> int | str:
     """Return a number of clusters: a count, "auto" or a range like 5..200."""
-    from corecut.selection import asked_range
+    from corecut.selection import MOST_CLUSTERS, asked_range
 
     if text.strip().isdecimal() and int(text) >= 1:
         return int(text)
     try:
         asked_range(text)
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a number of clusters, auto, or a range like 5..200") from None
+        rule = f"the first number at most the second, the second at most {MOST_CLUSTERS}"
+        raise typer.BadParameter(f"{text!r} is not a number of clusters, auto, or a range like 5..200: {rule}") from None
     return text
 
 

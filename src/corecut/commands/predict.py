@@ -103,7 +103,7 @@ def predict(
     }
     screen.show("corecut predict", rows, data)
     if output is None:
-        screen.say("the labels were not saved; add -o labels.parquet (or .csv, .tsv, .npy) to keep them")
+        screen.warn("the labels were not saved; add -o labels.parquet (or .csv, .tsv, .npy) to keep them")
 
 
 def _rows(

@@ -57,7 +57,7 @@ class Screen:
     as_json
         Print the results as one JSON object instead of a table.
     quiet
-        Show neither progress nor messages nor the table.
+        Show neither progress nor messages nor the table, only warnings.
     """
 
     as_json: bool
@@ -67,6 +67,10 @@ class Screen:
         """Tell the user one sentence."""
         if not self.quiet:
             typer.echo(f"corecut: {text}", err=True)
+
+    def warn(self, text: str) -> None:
+        """Tell the user one sentence, also where only warnings are wanted."""
+        typer.echo(f"corecut: {text}", err=True)
 
     @contextmanager
     def keeping(self, kept: Callable[[], str]) -> Iterator[None]:

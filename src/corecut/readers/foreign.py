@@ -22,7 +22,7 @@ _MAGIC = (
     (
         b"\x93NUMPY",
         "a NumPy array (.npy)",
-        "load it with numpy.load and pass it to fit",
+        "points are clustered with --points, or as an array by fit",
     ),
     (b"\x89HDF\r\n", "an HDF5 file (.h5, .h5ad)", "load it with its own program and pass the matrix of its graph"),
     (b"SQLite format 3\0", "an SQLite database", "export its table of edges as CSV"),

@@ -246,8 +246,8 @@ def require_edges(names: list[str], n_columns: int, where: str) -> None:
     most = _MOST_COLUMNS - 1 if names else _MOST_COLUMNS
     if n_columns > most and not _known(names):
         raise GraphFileError(
-            f"{where}: has {n_columns} columns, and no names say which hold the edges; if this is no table of measurements, "
-            "name them by columns=(source, target[, weight]) (--columns)"
+            f"{where}: has {n_columns} columns, and no names say which hold the edges; name them by "
+            "columns=(source, target[, weight]) (--columns), or, if this is a table of measurements, cluster it with --points"
         )
 
 

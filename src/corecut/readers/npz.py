@@ -85,7 +85,8 @@ def _edges(path: Path, archive: Any, options: EdgeOptions) -> ArchivedEdges:
         found = [next((name for name in known if name in names), None) for known in (SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES)]
         if found[0] is None or found[1] is None:
             raise GraphFileError(
-                f"{path}: holds neither a scipy sparse matrix nor arrays src and dst, but {', '.join(sorted(names))}"
+                f"{path}: holds neither a scipy sparse matrix nor arrays src and dst, but {', '.join(sorted(names))}; "
+                "points are clustered with --points"
             )
         chosen = [name for name in found if name is not None]
     arrays = [archive[name] for name in chosen]
