@@ -170,6 +170,21 @@ def test_weights_times_a_power_of_two_give_the_same_labels(kind: Any, factor: fl
     assert one.normalized_cut_ == two.normalized_cut_
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_powers_of_two_do_not_change_groups_under_tight_bounds(weighted: bool) -> None:
+    graph, _ = problems.planted_graph(np.random.default_rng(2), [100] * 40, degree=10.0, mixing=0.3)
+    if weighted:
+        upper = sp.triu(graph, 1, format="csr")
+        upper.data = np.random.default_rng(0).lognormal(size=upper.nnz)
+        graph = sp.csr_array(upper + upper.T)
+    fits = [
+        CoresetSpectralClustering(40, max_cluster_size=1.05, random_state=0).fit(graph * 2.0**exponent).labels_
+        for exponent in (0, -10, -1, 40)
+    ]
+    for other in fits[1:]:
+        checks.same_bits(fits[0], other)
+
+
 def ties(kind: str) -> np.ndarray:
     """Return a graph in which ties are everywhere, so that rounding that differs would be seen."""
     if kind == "ring":

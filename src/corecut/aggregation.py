@@ -146,12 +146,14 @@ def gather_levels(
     wanted = groups_per_cluster * k
     enough = max(2000, int(2 * wanted)) if n_groups is None else n_groups
     volume = typical_volume(whole.graph.degrees, wanted)
-    cap = max(whole.sizes.sum() / wanted, whole.sizes.max()) if equal_sizes else volume / wanted
+    # By sizes, the gain of a move is that of the constant Potts model: weight less what the sizes would lead one to expect, in
+    # the unit of the mean weight of an edge.
+    unit = whole.graph.volume / max(whole.graph.n_entries, 1)
+    cap = unit * max(whole.sizes.sum() / wanted, whole.sizes.max()) if equal_sizes else volume / wanted
     levels: list[Quotient] = []
     current = whole
     while current.n_nodes > enough and len(levels) < max_levels:
-        # By sizes, the gain of a move is that of the constant Potts model: weight less what the sizes would lead one to expect.
-        masses = current.sizes if equal_sizes else current.graph.degrees
+        masses = unit * current.sizes if equal_sizes else current.graph.degrees
         groups = engine.group_nodes(current.graph, masses, cap, max_passes=_passes(current))
         count = int(groups.max()) + 1
         if count > (1 - _LEAST_SHRINKAGE) * current.n_nodes or count < min(wanted, _LEAST_GROUPS * k):
