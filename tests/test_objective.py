@@ -14,8 +14,8 @@ import pytest
 import twins
 from hypothesis import given, strategies as st
 
-from corecut import Graph, _core, conductance, normalized_cut, refine_partition
-from corecut.objective import Objective, typical_volume
+from corecut import CoresetSpectralClustering, Graph, _core, conductance, normalized_cut, refine_partition
+from corecut.objective import Objective, typical_volume, volume_of_clusters
 from corecut.refinement import refine_weighted
 from corecut.weighted import WeightedGraph
 
@@ -56,7 +56,7 @@ def test_both_languages_agree_with_exact_fractions(A: np.ndarray, fee: float, da
 def test_metrics_are_the_objective(A: np.ndarray, balance: float, data: st.DataObject) -> None:
     k = 3
     labels = drawn_labels(data, len(A), k)
-    volume = typical_volume(A.sum(axis=1), k)
+    volume = volume_of_clusters(A.sum(axis=1), k)
     objective = Objective.of(volume, k, balance=balance)
     assert objective.fee == balance * volume / k
     terms = objective.terms(*sums(A, labels, k))
@@ -80,6 +80,24 @@ def test_a_part_of_the_typical_volume_leaves_enough_parts_whatever_a_few_nodes_w
     if np.count_nonzero(heavy) < min(parts / 2, degrees.size):
         assert np.count_nonzero(heavy) + degrees[~heavy].sum() / share >= parts * (1 - 1e-9)
     assert typical_volume(8.0 * degrees, parts) / parts == 8.0 * share
+
+
+@given(st.lists(st.floats(0.01, 100.0), min_size=1, max_size=30), st.sampled_from([1, 2, 3, 10]))
+def test_all_clusters_but_one_may_be_heavy_nodes(weights: list[float], k: int) -> None:
+    volume = volume_of_clusters(np.array(weights), k)
+    assert volume == pytest.approx(twins.typical_volume(weights, k, most=k), rel=1e-12)
+    assert 0 < volume <= sum(weights) * (1 + 1e-12)
+
+
+def test_the_ends_of_one_heavy_edge_do_not_make_fees_of_three_clusters() -> None:
+    assert volume_of_clusters(np.concatenate([np.ones(1000), [1e6, 1e6]]), 3) == pytest.approx(3000.0)
+    graph, _ = problems.planted_graph(np.random.default_rng(0), [300, 300], degree=12.0, mixing=0.05)
+    heavy = graph.tolil()
+    heavy[0, 1] = heavy[1, 0] = 1e6
+    model = CoresetSpectralClustering(3, random_state=0).fit(heavy.tocsr())
+    assert model.labels_[0] == model.labels_[1]
+    assert model.normalized_cut_ < 0.1
+    assert np.sort(np.bincount(model.labels_))[1] > 280
 
 
 def test_the_typical_volume_of_equal_nodes_is_their_volume() -> None:

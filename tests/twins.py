@@ -174,13 +174,13 @@ def conductances(A: Array, labels: Array, k: int) -> Array:
     return np.array([c / v if v > 0 else 1.0 for c, v in zip(cut, volume, strict=True)])
 
 
-def typical_volume(degrees: list[float], parts: float) -> float:
-    """Return the volume of so many parts, nodes heavier than a part counted as one each while they are fewer than half."""
+def typical_volume(degrees: list[float], parts: float, most: int = 0) -> float:
+    """Return the volume of so many parts; nodes heavier than a part count as one each while fewer than half, or than `most`."""
     light, heavy = sorted(degrees), 0
     while True:
         share = sum(light) / (parts - heavy)
         above = [d for d in light if d > share]
-        if not above or heavy + len(above) >= min(parts / 2, len(degrees)):
+        if not above or heavy + len(above) >= min(max(parts / 2, most), len(degrees)):
             return share * parts
         heavy += len(above)
         light = light[: len(light) - len(above)]
@@ -189,7 +189,7 @@ def typical_volume(degrees: list[float], parts: float) -> float:
 def conductances_with_fee(A: Array, labels: Array, k: int, balance: float) -> Array:
     """Return (cut_j + c)/vol_j with the fee c = β·vol/k; 1 for a cluster without volume."""
     cut, volume = cut_and_volume(A, labels, k)
-    fee = balance * typical_volume(A.sum(axis=1).tolist(), k) / k
+    fee = balance * typical_volume(A.sum(axis=1).tolist(), k, most=k) / k
     return np.array([(c + fee) / v if v > 0 else 1.0 for c, v in zip(cut, volume, strict=True)])
 
 

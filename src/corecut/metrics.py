@@ -27,7 +27,7 @@ from corecut._validation import check_nodes, check_option, check_real, compact_l
 from corecut.graph import as_graph
 from corecut.kernel import KernelView
 from corecut.node_ids import in_node_order
-from corecut.objective import Objective, typical_volume
+from corecut.objective import Objective, volume_of_clusters
 
 
 def conductance(
@@ -66,7 +66,9 @@ def conductance(
     beta = check_real(balance, "balance")
     checked = as_graph(graph, n_jobs=n_jobs)
     association, volume, _ = _cluster_totals(checked, labels, n_clusters, n_jobs)
-    objective = Objective.of(typical_volume(checked.degrees, volume.size), volume.size, balance=beta) if beta else Objective()
+    objective = (
+        Objective.of(volume_of_clusters(checked.degrees, volume.size), volume.size, balance=beta) if beta else Objective()
+    )
     return objective.terms(association, volume)
 
 

@@ -2,8 +2,8 @@
 
     F(Π) = Σ_j (cut_j + c)/vol_j = Σ_j 1 - kept_j,      kept_j = (assoc_j - c)/vol_j,      c = β·vol(V)/k.
 
-vol(V) leaves out nodes that are heavier than a mean cluster (:func:`typical_volume`): a single edge of weight 10⁸ must not make
-every cluster look like a crumb.
+vol(V) leaves out nodes that are heavier than a mean cluster (:func:`volume_of_clusters`): a single edge of weight 10⁸ must not
+make every cluster look like a crumb.
 
 The plain normalised cut (β = 0) is at its lowest on many real graphs with one giant beside crumbs that hang on it by an edge.
 A fee c is what a cluster pays for existing. A cluster of the mean volume pays β, one of a tenth of it 10β, a giant next to
@@ -26,12 +26,12 @@ from corecut import _core
 from corecut._typing import FloatArray
 
 
-def typical_volume(degrees: FloatArray, n_parts: float) -> float:
+def typical_volume(degrees: FloatArray, n_parts: float, *, most: int = 0) -> float:
     """Return `n_parts` times the volume of a typical part, when a graph is divided into so many parts.
 
     A node that is heavier than a part is one by itself, and what it weighs says nothing about the others: it is counted as a
-    part, and the rest of the volume is shared by the rest of the parts, until no further node is heavier than that. On a graph
-    without such nodes it is the volume.
+    part, and the rest of the volume is shared by the rest of the parts, until no further node is heavier than that, or so many
+    are as half of the parts, or `most`. On a graph without such nodes it is the volume.
     """
     total = float(degrees.sum())
     if n_parts <= 1 or float(degrees.max(initial=0.0)) <= total / n_parts:
@@ -41,10 +41,15 @@ def typical_volume(degrees: FloatArray, n_parts: float) -> float:
     share, heavy = total / n_parts, 0
     while True:
         above = rising.size - int(np.searchsorted(rising, share, side="right"))
-        if above <= heavy or above >= min(n_parts / 2, rising.size):
+        if above <= heavy or above >= min(max(n_parts / 2, most), rising.size):
             return share * n_parts
         heavy = above
         share = float(below[rising.size - heavy - 1]) / (n_parts - heavy)
+
+
+def volume_of_clusters(degrees: FloatArray, n_clusters: int) -> float:
+    """Return k times the volume of a typical cluster, by which fees are measured: all clusters but one may be heavy nodes."""
+    return typical_volume(degrees, n_clusters, most=n_clusters)
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,7 @@ class Objective:
     def of(
         cls, volume: float, n_clusters: int, *, balance: float = 0.0, min_size: float = 0.0, max_size: float = math.inf
     ) -> Objective:
-        """Return the objective with the fee c = β·vol/k; `volume` as of :func:`typical_volume`."""
+        """Return the objective with the fee c = β·vol/k; `volume` as of :func:`volume_of_clusters`."""
         return cls(balance * volume / n_clusters, min_size, max_size)
 
     @cached_property

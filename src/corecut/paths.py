@@ -18,7 +18,7 @@ import numpy as np
 from corecut._typing import BoolArray, FloatArray, LabelArray
 from corecut.aggregation import Quotient
 from corecut.merging import Merges, merge_clusters
-from corecut.objective import Objective, typical_volume
+from corecut.objective import Objective, volume_of_clusters
 from corecut.placement import fill_empty, main_part, place_rest
 from corecut.refinement import refine_weighted
 from corecut.repair import repair_partition
@@ -69,7 +69,7 @@ class Ground:
 
     def objective(self, n_clusters: int) -> Objective:
         """Return F for k clusters."""
-        return Objective.of(typical_volume(self.whole.graph.degrees, n_clusters), n_clusters, balance=self.balance)
+        return Objective.of(volume_of_clusters(self.whole.graph.degrees, n_clusters), n_clusters, balance=self.balance)
 
     def refined(self, labels: LabelArray, n_clusters: int) -> tuple[LabelArray, float]:
         """Move nodes of the quotient; return labels and F."""

@@ -19,7 +19,7 @@ from corecut._validation import check_count, check_real, compact_labels
 from corecut.engines import Engine, LocalEngine
 from corecut.graph import as_graph
 from corecut.node_ids import in_node_order
-from corecut.objective import Objective, typical_volume
+from corecut.objective import Objective, volume_of_clusters
 from corecut.weighted import WeightedGraph
 
 # Chains of moves, which one thread follows, are looked for on levels of up to this many entries.
@@ -110,7 +110,7 @@ def refine_partition(
     largest = np.inf if max_cluster_size is None else check_real(max_cluster_size, "max_cluster_size", exclusive=True)
     if smallest > largest:
         raise ValueError(f"min_cluster_size={smallest:g} is above max_cluster_size={largest:g}")
-    level, typical = WeightedGraph(checked, np.ones(checked.n_nodes)), typical_volume(checked.degrees, k)
+    level, typical = WeightedGraph(checked, np.ones(checked.n_nodes)), volume_of_clusters(checked.degrees, k)
     objective = Objective.of(typical, k, balance=check_real(balance, "balance"), min_size=smallest, max_size=largest)
     refined = refine_weighted(
         level, partition, objective, k, max_passes=max_passes, tolerance=check_real(tolerance, "tolerance"), n_jobs=n_jobs

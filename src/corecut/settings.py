@@ -39,7 +39,7 @@ from corecut.coreset_graphs import Degrees
 from corecut.graph import Graph
 from corecut.labelling import Candidates
 from corecut.memory import check_limit, coreset_bytes, least_bytes, require_limit
-from corecut.objective import Balance, Objective, typical_volume
+from corecut.objective import Balance, Objective, volume_of_clusters
 from corecut.sampling import Sampler
 from corecut.spectral import AssignLabels, EigenSolver
 
@@ -328,7 +328,7 @@ class Choices:
     def objective(self, degrees: FloatArray, *, balance: float | None = None, n_isolated: int = 0) -> Objective:
         """Return F for a graph of these degrees; nodes without edges, which are placed at the end, may fill small clusters."""
         return Objective.of(
-            typical_volume(degrees, self.n_clusters),
+            volume_of_clusters(degrees, self.n_clusters),
             self.n_clusters,
             balance=self.balance if balance is None else balance,
             min_size=max(0.0, self.min_cluster_size - n_isolated),
