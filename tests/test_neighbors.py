@@ -153,7 +153,8 @@ def test_approximate_neighbours_are_nearly_all(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_approximate_neighbours_are_for_dense_points() -> None:
-    for X, metric in ((sp.csr_array(points()), "euclidean"), (points(), "cosine"), (np.zeros((5, 5)), "precomputed")):
+    sparse = sp.random_array((3000, 3000), density=0.01, rng=np.random.default_rng(0), format="csr")
+    for X, metric in ((sparse, "euclidean"), (points(), "cosine"), (np.zeros((5, 5)), "precomputed")):
         with pytest.raises(
             ValueError, match=r'neighbors="approximate" is for dense points and Euclidean distances: use "exact"'
         ):
@@ -198,3 +199,41 @@ def test_bad_arguments_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
         rbf_graph(X)
     with pytest.raises(ValueError, match="affinity='callable' needs all 20² pairs"):
         callable_graph(X, lambda x, y: 1.0)
+
+
+# --- sparse points -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["offset", "ties", "huge", "tiny"])
+def test_sparse_points_have_the_neighbours_of_dense_ones(kind: str, rng: np.random.Generator) -> None:
+    X = {
+        "offset": 1e9 + rng.normal(size=(200, 3)),
+        "ties": rng.integers(2, size=(100, 3)).astype(float),
+        "huge": 1e200 * rng.normal(size=(100, 3)),
+        "tiny": 1e-200 * rng.normal(size=(100, 3)),
+    }[kind]
+    dense, sparse = (neighbor_graph(form, n_neighbors=5).adjacency.toarray() for form in (X, sp.csr_array(X)))
+    np.testing.assert_array_equal(dense, sparse)
+    queries = X[::7]
+    for one, other in zip(nearest(X, queries, 4), nearest(sp.csr_array(X), sp.csr_array(queries), 4), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("exponent", [-700, 700])
+def test_points_that_stay_sparse_are_searched_in_their_own_unit(exponent: int) -> None:
+    X = sp.random_array((3000, 3000), density=0.003, rng=np.random.default_rng(0), format="csr")
+    scaled = X.copy()
+    scaled.data = np.ldexp(X.data, exponent)
+    one, other = (neighbor_graph(some, n_neighbors=4).adjacency for some in (X, scaled))
+    assert (one != other).nnz == 0
+    (numbers, distances), (same, longer) = (nearest(some, some[:5], 3) for some in (X, scaled))
+    np.testing.assert_array_equal(numbers, same)
+    np.testing.assert_array_equal(np.ldexp(distances, exponent), longer)
+
+
+@pytest.mark.parametrize("far", [1e120, 1e170, 1e240])
+def test_one_point_far_away_does_not_blur_the_others(far: float, rng: np.random.Generator) -> None:
+    X = rng.normal(size=(150, 5))
+    X[0] = far
+    numbers = nearest(X, X[1:], 4)[0]
+    np.testing.assert_array_equal(numbers, nearest(X[1:], X[1:], 4)[0] + 1)

@@ -67,6 +67,8 @@ _IN_CELL, _MOST_CELLS, _PER_CENTRE, _SHARE, _AIM = 200, 16_384, 40, 0.05, 0.995
 _GROUP = 256
 # Points on the longest list of a plan.
 _LONGEST = 4096
+# Points whose squares would leave the range of numbers are scaled to about two to this power.
+_ROOM = 330
 
 
 @dataclass(frozen=True)
@@ -127,8 +129,8 @@ def nearest_points(
         points, queries = points.astype(kind, copy=False), queries.astype(kind, copy=False)
     largest = _largest(points, queries)
     if not 1e-100 < largest < 1e100 and largest > 0:
-        # Squares would not be numbers any more. A power of two changes no digit.
-        exponent = int(np.frexp(largest)[1])
+        # Squares would not be numbers any more. A power of two changes no digit; beside the largest there is room for small ones.
+        exponent = int(np.frexp(largest)[1]) - _ROOM
         points = np.ldexp(points, -exponent)
         queries = None if queries is None else np.ldexp(queries, -exponent)
         scaled = nearest_points(points, queries, n_neighbors, approximate=approximate, threads=threads, progress=progress)

@@ -35,6 +35,8 @@ Kernel = Literal["chi2", "cosine", "laplacian", "linear", "poly", "polynomial", 
 _DENSE_LIMIT = 20_000
 # Less than this, measured on a sample of the points, is told to the user.
 _POOR_RECALL = 0.98
+# Sparse points become an array of at most so many times as many values, or of so many.
+_FILLED, _SMALL = 4, 1 << 23
 
 
 def neighbor_graph(
@@ -132,6 +134,7 @@ def find_neighbors(
         Called with the share of the work that is done.
     """
     points = check_points(X)
+    points = _dense_where_small(points) if metric == "euclidean" else points
     n = points.shape[0]
     check_neighbors(n_neighbors)
     check_option(neighbors, "neighbors", get_args(NeighborMethod))
@@ -160,9 +163,34 @@ def find_neighbors(
     return lists
 
 
+def _dense_where_small(points: Any) -> Any:
+    """Return sparse points as an array where that takes little more room: distances are exact then, as products are not."""
+    if not sp.issparse(points) or points.shape[0] * points.shape[1] > max(_FILLED * points.nnz, _SMALL):
+        return points
+    return points.toarray()
+
+
+def _in_range(largest: float, points: Any) -> tuple[Any, int]:
+    """Return points in a unit in which squares of values up to `largest` are numbers, and its power of two."""
+    exponent = 0 if largest == 0 or 1e-100 < largest < 1e100 else int(np.frexp(largest)[1])
+    if exponent == 0:
+        return points, 0
+    if not sp.issparse(points):
+        return np.ldexp(points, -exponent), exponent
+    scaled = points.copy()
+    scaled.data = np.ldexp(points.data, -exponent)
+    return scaled, exponent
+
+
+def _largest(points: Any) -> float:
+    return float(np.abs(points.data if sp.issparse(points) else points).max(initial=0.0))
+
+
 def _scikit_learns(points: Any, count: int, metric: str, threads: int) -> NeighborLists:
     from sklearn.neighbors import NearestNeighbors
 
+    if metric == "euclidean":
+        points, _ = _in_range(_largest(points), points)
     search = NearestNeighbors(n_neighbors=count, metric=metric, n_jobs=threads).fit(points)
     # With the points given, a point is its own first neighbour.
     return NeighborLists(search.kneighbors(points, return_distance=False), "exact", 1.0)
@@ -193,6 +221,8 @@ def nearest(
     distances : array of shape (q, n_neighbors)
     """
     points, queries = check_points(points), check_points(queries)
+    if metric == "euclidean" and sp.issparse(points) and not sp.issparse(dense := _dense_where_small(points)):
+        points, queries = dense, queries.toarray() if sp.issparse(queries) else queries
     if queries.shape[1] != points.shape[1]:
         raise ValueError(f"the queries have {queries.shape[1]} features, and the points {points.shape[1]}: they must agree")
     if check_count(n_neighbors, "n_neighbors") > points.shape[0]:
@@ -203,9 +233,11 @@ def nearest(
         return found.indices.astype(np.int64), found.distances
     from sklearn.neighbors import NearestNeighbors
 
+    largest = max(_largest(points), _largest(queries)) if metric == "euclidean" else 0.0
+    (points, exponent), (queries, _) = _in_range(largest, points), _in_range(largest, queries)
     search = NearestNeighbors(n_neighbors=n_neighbors, metric=metric, n_jobs=threads).fit(points)
     distances, indices = search.kneighbors(queries)
-    return indices, distances
+    return indices, np.ldexp(distances, exponent)
 
 
 def auto_neighbors(n_points: int) -> int:
