@@ -391,9 +391,20 @@ def test_unknown_affinities_are_refused_with_a_list(kind: Any, affinity: Any) ->
         kind(3, affinity=affinity).fit(np.ones((6, 2)))
 
 
-def test_points_are_refused_by_scikit_learns_words(kind: Any) -> None:
-    with pytest.raises(ValueError, match="contains NaN"):
-        kind(2).fit(np.array([[0.0, np.nan]] * 5))
+def test_points_that_are_not_known_are_refused(kind: Any) -> None:
+    pandas = pytest.importorskip("pandas")
+    points = np.arange(12.0).reshape(6, 2)
+    for value, words in ((np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")):
+        points[4, 1] = value
+        for form in (points, sp.csr_array(points)):
+            with pytest.raises(ValueError, match=rf"X has {words} in row 4, column 1 \(counted from 0\): fill in or leave out"):
+                kind(2, affinity="nearest_neighbors", n_neighbors=2).fit(form)
+    points[4, 1], points[0] = 0.0, 1.7e308  # a sum that overflows is no missing value
+    kind(2, affinity="nearest_neighbors", n_neighbors=2).fit(points)
+    with pytest.raises(ValueError, match="two columns of X are called 'a': give every column a name of its own"):
+        kind(2).fit(pandas.DataFrame(np.ones((5, 2)), columns=["a", "a"]))
+    with pytest.raises(ValueError, match="values are too large to be squared; scale X down first"):
+        kind(2, affinity="rbf").fit(1e200 * np.arange(12.0).reshape(6, 2))
     with pytest.raises(ValueError, match="minimum of 2 is required"):
         kind(1).fit(np.ones((1, 2)))
 

@@ -374,7 +374,7 @@ def test_new_data_that_do_not_fit_are_refused(hidden: Any, points: Any) -> None:
     of_points = CoresetSpectralClustering(4, random_state=0).fit(points[0])
     with pytest.raises(ValueError, match="X has 2 features, but CoresetSpectralClustering is expecting 5"):
         of_points.predict(points[0][:, :2])
-    with pytest.raises(ValueError, match="contains NaN"):
+    with pytest.raises(ValueError, match="X has NaN in row 0, column 0"):
         of_points.predict(np.full((2, 5), np.nan))
     with pytest.raises(TypeError, match="the name of a file"):
         model.predict("rows.npz")

@@ -43,6 +43,7 @@ from corecut.neighbors import (
     NeighborMethod,
     auto_neighbors,
     callable_graph,
+    check_finite,
     check_neighbors,
     find_neighbors,
     kernel_graph,
@@ -190,13 +191,16 @@ class GraphClusterer:
             return callable_graph(points, affinity, kernel_params=self.kernel_params, n_jobs=self.n_jobs)
 
     def _checked_points(self, X: Any, *, new: bool = False) -> Any:
-        """Return points as an array or a CSR matrix of finite numbers; scikit-learn words what is wrong with them."""
+        """Return points as an array or a CSR matrix of finite numbers; scikit-learn words what is wrong with their form."""
         from sklearn.utils.validation import validate_data
 
-        least = 1 if new else 2
-        points = validate_data(
-            self, X, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_min_samples=least, reset=not new
-        )
+        columns = [str(name) for name in getattr(X, "columns", ())]
+        twice = next((name for name in columns if columns.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"two columns of X are called {twice!r}: give every column a name of its own")
+        options = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "ensure_all_finite": False}
+        points = validate_data(self, X, **options, ensure_min_samples=1 if new else 2, reset=not new)
+        check_finite(points)
         if sp.issparse(points) and not points.has_canonical_format:
             summed = points.copy()
             summed.sum_duplicates()

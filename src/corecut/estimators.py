@@ -113,8 +113,9 @@ class CoresetSpectralClustering(GraphClusterer):
         of the graph is a cluster before any is cut. Needs `refine=True`.
     min_cluster_size, max_cluster_size
         Bounds on the number of nodes of every cluster: a count, or a float as a factor of the mean cluster n/k (1.03 allows
-        3 % above it). They hold in every result, whatever it costs; bounds that no partition can meet are refused. They need
-        `refine=True`.
+        3 % above it, rounded to nodes: a largest size of at least 1 always allows ⌈n/k⌉, a smallest one of at most 1 never
+        asks for more than ⌊n/k⌋). They hold in every result, whatever it costs; bounds that no partition can meet are refused.
+        They need `refine=True`.
     symmetrize
         What to do with a directed graph: None refuses it; "mean", "max" and "min" say how to merge both directions.
     check

@@ -129,12 +129,13 @@ def nearest_points(
         points, queries = points.astype(kind, copy=False), queries.astype(kind, copy=False)
     largest = _largest(points, queries)
     if not 1e-100 < largest < 1e100 and largest > 0:
-        # Squares would not be numbers any more. A power of two changes no digit; beside the largest there is room for small ones.
+        # Squares would not be numbers any more. A power of two changes no digit; small values have room beside the largest.
         exponent = int(np.frexp(largest)[1]) - _ROOM
         points = np.ldexp(points, -exponent)
         queries = None if queries is None else np.ldexp(queries, -exponent)
         scaled = nearest_points(points, queries, n_neighbors, approximate=approximate, threads=threads, progress=progress)
-        return replace(scaled, distances=np.ldexp(scaled.distances, exponent))
+        with np.errstate(over="ignore"):  # a distance may be beyond all numbers
+            return replace(scaled, distances=np.ldexp(scaled.distances, exponent))
     found = None if approximate else _from_trees(points, queries, n_neighbors, threads, progress)
     if found is not None:
         return found

@@ -237,7 +237,8 @@ def nearest(
     (points, exponent), (queries, _) = _in_range(largest, points), _in_range(largest, queries)
     search = NearestNeighbors(n_neighbors=n_neighbors, metric=metric, n_jobs=threads).fit(points)
     distances, indices = search.kneighbors(queries)
-    return indices, np.ldexp(distances, exponent)
+    with np.errstate(over="ignore"):  # a distance may be beyond all numbers
+        return indices, np.ldexp(distances, exponent)
 
 
 def auto_neighbors(n_points: int) -> int:
@@ -272,7 +273,9 @@ def rbf_graph(X: Any, *, gamma: float = 1.0, n_jobs: int | None = None) -> Graph
     from sklearn.metrics.pairwise import rbf_kernel
 
     points = _few_points(X, "rbf")
-    return _complete_graph(rbf_kernel(points, gamma=check_real(gamma, "gamma", exclusive=True)), n_jobs)
+    with np.errstate(over="ignore", invalid="ignore"):
+        affinities = rbf_kernel(points, gamma=check_real(gamma, "gamma", exclusive=True))
+    return _complete_graph(affinities, n_jobs)
 
 
 def kernel_graph(
@@ -307,7 +310,8 @@ def kernel_graph(
 
     check_option(kernel, "kernel", get_args(Kernel))
     points = _few_points(X, kernel)
-    affinities = pairwise_kernels(points, metric=kernel, filter_params=True, gamma=gamma, degree=degree, coef0=coef0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        affinities = pairwise_kernels(points, metric=kernel, filter_params=True, gamma=gamma, degree=degree, coef0=coef0)
     if affinities.size and affinities.min() < 0:
         x, y = np.unravel_index(int(affinities.argmin()), affinities.shape)
         raise ValueError(
@@ -353,10 +357,29 @@ def callable_graph(
 
 
 def check_points(X: Any) -> Any:
-    """Return points as a finite float32 or float64 array or CSR matrix; scikit-learn words what is wrong with them."""
+    """Return points as a finite float32 or float64 array or CSR matrix; scikit-learn words what is wrong with their form."""
     from sklearn.utils import check_array
 
-    return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    points = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
+    check_finite(points)
+    return points
+
+
+def check_finite(points: Any) -> None:
+    """Refuse points of which a value is missing or infinite."""
+    values = points.data if sp.issparse(points) else points
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = values.sum()
+    if np.isfinite(total) or np.isfinite(values).all():  # the sum is quicker, and may overflow
+        return
+    table = points.tocoo() if sp.issparse(points) else None
+    at = np.flatnonzero(~np.isfinite(values if table is None else table.data))[0]
+    row, column = np.unravel_index(at, points.shape) if table is None else (table.coords[0][at], table.coords[1][at])
+    bad = (values if table is None else table.data).flat[at]
+    what = "NaN" if np.isnan(bad) else "infinity"
+    raise ValueError(
+        f"X has {what} in row {row}, column {column} (counted from 0): fill in or leave out points that are not known whole"
+    )
 
 
 def check_neighbors(n_neighbors: Any) -> None:
@@ -384,6 +407,10 @@ def _complete_graph(affinities: AnyArray, n_jobs: int | None) -> Graph:
 
     Symmetric by construction, to the last few bits; those can differ where a weight is next to nothing.
     """
+    if not np.isfinite(affinities.sum()) and np.isnan(affinities).any():
+        raise ValueError(
+            "the kernel of these points is no number: their values are too large to be squared; scale X down first"
+        )
     n = affinities.shape[0]
     indptr = np.arange(n + 1, dtype=np.int32) * n
     columns = np.tile(np.arange(n, dtype=np.int32), n)
