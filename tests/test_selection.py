@@ -35,9 +35,10 @@ from corecut import (
     write_graph,
 )
 from corecut.cli import app
+from corecut.description import agreement_of, saved_description
 from corecut.merging import merge_clusters
 from corecut.objective import Objective
-from corecut.selection import agreement_of, asked_range, saved_description
+from corecut.selection import asked_range
 
 ROOT = Path(__file__).parents[1]
 ESTIMATORS: list[Any] = [CoresetSpectralClustering, FastSpectralClustering, KernelKMeans, CoresetKernelKMeans]

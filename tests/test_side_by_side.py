@@ -88,39 +88,48 @@ def test_advice_of_a_piece_is_heard():
 
 
 ENDLESS = """
-import sys, threading, time
+import sys
 from corecut import Graph, _core, make_sbm
 from corecut._progress import Stages
 from corecut.side_by_side import side_by_side
 
 matrix = Graph.from_matrix(make_sbm(500, 4, 0.3, 0.1, random_state=0)[0]).matrix
 
+working = []
+
 def endless(threads, clock):
-    sys.stdout.write("begun\\n")  # in one go: two threads write
-    sys.stdout.flush()
-    while True:
-        _core.components(matrix, threads)
+    working.append(threads)
+    try:
+        sys.stdout.write("begun\\n")  # in one go: two threads write
+        sys.stdout.flush()
+        while True:
+            _core.components(matrix, threads)
+    finally:
+        working.pop()
 
 try:
     side_by_side([endless, endless], n_jobs=2, stage=Stages())
 except KeyboardInterrupt:
-    while threading.active_count() > 1:  # one that was just being started may come to its end a little later
-        time.sleep(0.01)
-    print("stopped", flush=True)
+    print("stopped", working, flush=True)
 """
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent to processes as on Unix")
-def test_ctrl_c_ends_all_pieces():
-    with subprocess.Popen([sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, text=True) as process:
+@pytest.mark.parametrize("delay", [0.0, 0.001, 0.003, 0.05])
+def test_ctrl_c_ends_all_pieces(delay):
+    """Also one that comes while the caller starts threads, or just before it begins to wait."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", ENDLESS], text=True, **pipes) as process:
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == "begun\n"
+            time.sleep(delay)
             process.send_signal(signal.SIGINT)
-            rest = process.communicate(timeout=60)[0].splitlines()
+            rest, errors = process.communicate(timeout=60)
         finally:
             process.kill()  # nothing endless may be left
-    assert rest[-1] == "stopped"
+    assert rest.splitlines()[-1] == "stopped []"
+    assert errors == ""
     assert process.returncode == 0
 
 

@@ -11,7 +11,7 @@ from corecut._random import as_generator
 from corecut._typing import RandomState
 from corecut._validation import check_count, check_option, check_real
 from corecut.advice import advise, remembered
-from corecut.clusterer import Affinity
+from corecut.affinities import Affinity
 from corecut.coreset import Importance, build_coreset
 from corecut.durations import baseline_seconds
 from corecut.graph import Check, Symmetrize

@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
-from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, Self, cast, get_args
 
@@ -21,7 +20,8 @@ from corecut._progress import Stages
 from corecut._random import check_random_state
 from corecut._typing import AnyArray, FloatArray, LabelArray, RandomState
 from corecut._validation import check_count, check_n_clusters, check_option, check_real, thread_count
-from corecut.advice import advise, of_strangers
+from corecut.advice import of_strangers
+from corecut.affinities import Affinity, check_affinity, shaping, tell_of_idle
 from corecut.confidence import partition_measures
 from corecut.engines import Engine, LocalEngine
 from corecut.graph import (
@@ -33,7 +33,6 @@ from corecut.graph import (
     adapter_of,
     as_graph,
     is_path,
-    is_store,
 )
 from corecut.kinds import is_surely_graph, looks_like_graph
 from corecut.model_content import packed, unpacked
@@ -62,23 +61,7 @@ from corecut.prediction import (
     predict_rows,
 )
 from corecut.selection import Selection, asked_range, check_range, select
-
-Affinity = (
-    Literal["auto", "precomputed", "precomputed_nearest_neighbors", "nearest_neighbors", "rbf"] | Kernel | Callable[..., float]
-)
-_NAMED = (*get_args(get_args(Affinity)[0]), *get_args(Kernel))
-
-# Which affinities a parameter belongs to, and its default: what is set for another one would be ignored.
-_SHAPERS: dict[str, tuple[Any, tuple[str, ...]]] = {
-    "n_neighbors": ("auto", ("nearest_neighbors", "precomputed_nearest_neighbors")),
-    "neighbors": ("auto", ("nearest_neighbors",)),
-    "gamma": (1.0, ("rbf", "laplacian", "poly", "polynomial", "sigmoid", "chi2")),
-    "degree": (3, ("poly", "polynomial")),
-    "coef0": (1, ("poly", "polynomial", "sigmoid")),
-    "kernel_params": (None, ("a function",)),
-    "symmetrize": (None, ("precomputed",)),
-    "check": ("sample", ("precomputed",)),
-}
+from corecut.size_bounds import clusters_within
 
 # What scikit-learn's `SpectralClustering` takes and is not offered, why, and what to use.
 _REFUSED: dict[tuple[str, str], str] = {
@@ -126,12 +109,7 @@ class GraphClusterer:
             raise TypeError(f'n_clusters must be an integer, "auto" or a range like "5..200", got {self.n_clusters!r}')
         if asked_range(self.n_clusters) is None:
             check_count(self.n_clusters, "n_clusters")
-        if not (isinstance(self.affinity, str) and self.affinity in _NAMED) and not callable(self.affinity):
-            raise ValueError(
-                f'affinity={self.affinity!r} is not offered: use "auto", "precomputed", "precomputed_nearest_neighbors", '
-                '"nearest_neighbors", "rbf", another kernel of scikit-learn ("chi2", "cosine", "laplacian", "linear", "poly", '
-                '"sigmoid"), or a function of two points that returns their similarity'
-            )
+        check_affinity(self.affinity)
         for (name, value), why in _REFUSED.items():
             if getattr(self, name, None) == value:
                 raise ValueError(f'{name}="{value}" of scikit-learn is not offered here: {why}')
@@ -161,7 +139,7 @@ class GraphClusterer:
             affinity = self.affinity
             if affinity == "auto":
                 affinity = "precomputed" if looks_like_graph(X) else "nearest_neighbors"
-            self._tell_of_idle(X, affinity)
+            tell_of_idle(X, affinity, shaping(self))
             self._of_points = affinity != "precomputed"
             if not self._of_points:
                 graph = self._checked(X)
@@ -255,9 +233,7 @@ class GraphClusterer:
     def _possible(self, low: int, high: int | None, graph: Graph) -> tuple[int, int | None]:
         """Return the part of a range of k that bounds on sizes leave."""
         least, most = getattr(self, "min_cluster_size", None), getattr(self, "max_cluster_size", None)
-        # A factor of the mean cluster suits any number of clusters.
-        fewest = -(-graph.n_nodes // most) if isinstance(most, Integral) and most > 0 else 1
-        many = graph.n_nodes // least if isinstance(least, Integral) and least > 0 else graph.n_nodes
+        fewest, many = clusters_within(least, most, graph.n_nodes)
         if many < max(low, fewest) or (high is not None and high < fewest):
             bound = (
                 f"min_cluster_size={least} leaves at most {many}" if many < low else f"max_cluster_size={most} needs {fewest}"
@@ -268,19 +244,6 @@ class GraphClusterer:
         if high is None and many < check_range(low, None, graph)[1]:
             high = many
         return low, high if high is None else min(high, many)
-
-    def _tell_of_idle(self, X: Any, affinity: Any) -> None:
-        """Tell the user of parameters that are set and belong to another affinity."""
-        for name, (default, meant_for) in _SHAPERS.items():
-            value = getattr(self, name)
-            if value == default:
-                continue
-            if ("a function" if callable(affinity) else affinity) not in meant_for:
-                what = "graph" if affinity == "precomputed" else f"affinity {affinity!r}"
-                home = meant_for[0] if meant_for[0] == "a function" else repr(meant_for[0])
-                advise(f"{name}={value!r} has no effect on this {what}: it belongs to affinity={home}")
-            elif isinstance(X, Graph) or is_store(X) or (is_path(X) and name == "check"):
-                advise(f"{name}={value!r} has no effect on a Graph, which was checked when it was made: pass it the matrix's")
 
     def _checked(self, X: Any) -> Graph:
         try:

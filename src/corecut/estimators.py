@@ -15,7 +15,8 @@ from typing import Any, Literal, Self
 from corecut._progress import Stages
 from corecut._typing import RandomState
 from corecut.advice import advise, remembered
-from corecut.clusterer import Affinity, GraphClusterer
+from corecut.affinities import Affinity
+from corecut.clusterer import GraphClusterer
 from corecut.coreset import Importance
 from corecut.coreset_graphs import Degrees
 from corecut.engines.dask import as_engine

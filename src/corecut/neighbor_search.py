@@ -23,14 +23,14 @@ begins with the same seed every time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from corecut import _core
+from corecut._threads import on_threads
 from corecut._typing import AnyArray, BoolArray, FloatArray
 from corecut.point_screens import Rows, Screen, ScreenMap, bounds_met, panels_of
 from corecut.spectral.blas import ROWS, each_block, single_threaded_blas
@@ -38,7 +38,6 @@ from corecut.spectral.rounding import kmeans
 
 Progress = Callable[[float], None]
 Numbers = NDArray[np.int32]
-_Result = TypeVar("_Result")
 
 # Queries and points of one product, and queries of one task among the cells.
 _QUERIES, _POINTS, _AMONG_CELLS = 512, 4096, 4096
@@ -206,29 +205,26 @@ class _Search:
         radii = np.maximum.reduceat(np.linalg.norm(screen.rows - centres[group_of], axis=1), begins)
         spread = float(np.linalg.norm(screen.rows, axis=1).max())
 
-        def task(group: int) -> tuple[Numbers, FloatArray, BoolArray]:
+        indices, squares = np.empty((n, self.k), np.int32), np.empty((n, self.k))
+
+        def task(group: int) -> Any:
             part = slice(int(begins[group]), int(begins[group] + sizes[group]))
             which = order[part]
             rows = np.float32(-2.0) * screen.rows[part]
             first = slice(group * each, (group + 1) * each)
             lists = _Lists(len(which), self.keep)
             _core.offer_panels(rows, panels[first], terms[first], group * each, *lists.arrays)
-            _, squares, _ = self._choose(lists, which, order)
-            lists = _Lists(len(which), self.keep, self._limits(squares[:, -1], which))
-            reach = np.sqrt(squares[:, -1:]) / self.map.unit + radii + 1e-5 * spread
+            _, own, _ = self._choose(lists, which, order)
+            lists = _Lists(len(which), self.keep, self._limits(own[:, -1], which))
+            reach = np.sqrt(own[:, -1:]) / self.map.unit + radii + 1e-5 * spread
             near = np.any(np.linalg.norm(screen.rows[part, None] - centres, axis=2) <= reach, axis=0)
             for begin, end in _runs(near):
                 some = slice(begin * each, end * each)
                 _core.offer_panels(rows, panels[some], terms[some], begin * each, *lists.arrays)
-            return self._choose(lists, which, order)
+            indices[which], squares[which], certain = self._choose(lists, which, order)
+            return which[~certain]
 
-        indices, squares = np.empty((n, self.k), np.int32), np.empty((n, self.k))
-        again = []
-        for group, (numbers, distances, certain) in _side_by_side(task, list(range(len(begins))), self.threads, self.progress):
-            which = order[begins[group] : begins[group] + sizes[group]]
-            indices[which], squares[which] = numbers, distances
-            again.append(which[~certain])
-        due = np.concatenate(again)
+        due = np.concatenate(on_threads(task, range(len(begins)), self.threads, progress=self.progress))
         if due.size:
             indices[due], squares[due] = self._certain(due)
         return indices, squares
@@ -253,21 +249,21 @@ class _Search:
         screen, starts = self.screen.taken(order), np.searchsorted(cells.cell_of[order], np.arange(len(cells.centres) + 1))
         terms = screen.norms.astype(np.float32)
 
-        def task(queries: Numbers) -> tuple[Numbers, FloatArray, BoolArray]:
+        indices = np.empty((len(order), self.k), np.int32)
+        found = np.empty((len(order), self.k))
+
+        def task(queries: Numbers) -> None:
             asked = self.asked.taken(queries)
             lists = _Lists(len(queries), self.keep)
             for cell, asking in cells.visits(asked, probes):
                 part = slice(starts[cell], starts[cell + 1])
                 products: Any = (np.float32(-2.0) * asked.rows[asking]) @ screen.rows[part].T
                 _core.offer_points(products, terms[part], int(starts[cell]), asking, *lists.arrays)
-            return self._choose(lists, queries, order)
+            indices[queries], found[queries], _ = self._choose(lists, queries, order)
 
-        indices = np.empty((len(order), self.k), np.int32)
-        found = np.empty((len(order), self.k))
         # In the order of their cells, so that the queries of a task meet the same cells.
         blocks = [order[begin : begin + _AMONG_CELLS] for begin in range(0, len(order), _AMONG_CELLS)]
-        for block, (numbers, distances, _) in _side_by_side(task, blocks, self.threads, self.progress):
-            indices[block], found[block] = numbers, distances
+        on_threads(task, blocks, self.threads, progress=self.progress)
         # By distance: of equally far points any one will do.
         recall = float(np.mean(found[tested] <= truth[:, -1:]))
         return Neighbors(indices, np.sqrt(found), "approximate", recall)
@@ -281,28 +277,25 @@ class _Search:
         panels = panels_of(self.screen) if self.screen.rows.shape[1] <= _FEW_FEATURES else None
         due, keep = np.arange(len(which)), self.keep
 
-        def task(block: Any) -> tuple[Numbers, FloatArray, BoolArray]:
+        def task(block: Any) -> Any:
             rows = np.float32(-2.0) * self.asked.rows[which[block]]
             lists = _Lists(len(block), keep, limits[block])
             if panels is not None:
                 _core.offer_panels(rows, panels[0], panels[1], 0, *lists.arrays)
-                return self._choose(lists, which[block], None)
-            products = np.empty((len(block), min(_POINTS, len(terms))), np.float32)
-            for begin in range(0, len(terms), _POINTS):
-                part = slice(begin, begin + _POINTS)
-                if begin + _POINTS > len(terms) and begin:
-                    products = np.empty((len(block), len(terms) - begin), np.float32)
-                np.matmul(rows, self.screen.rows[part].T, out=products)
-                _core.offer_points(products, terms[part], begin, None, *lists.arrays)
-            return self._choose(lists, which[block], None)
+            else:
+                products = np.empty((len(block), min(_POINTS, len(terms))), np.float32)
+                for begin in range(0, len(terms), _POINTS):
+                    part = slice(begin, begin + _POINTS)
+                    if begin + _POINTS > len(terms) and begin:
+                        products = np.empty((len(block), len(terms) - begin), np.float32)
+                    np.matmul(rows, self.screen.rows[part].T, out=products)
+                    _core.offer_points(products, terms[part], begin, None, *lists.arrays)
+            indices[block], squares[block], certain = self._choose(lists, which[block], None)
+            return block[~certain]
 
         while due.size:
-            again = []
             blocks = [due[begin : begin + _QUERIES] for begin in range(0, due.size, _QUERIES)]
-            for block, (numbers, distances, certain) in _side_by_side(task, blocks, self.threads, progress):
-                indices[block], squares[block] = numbers, distances
-                again.append(block[~certain])
-            due = np.concatenate(again)
+            due = np.concatenate(on_threads(task, blocks, self.threads, progress=progress))
             limits[due] = self._limits(squares[due, -1], which[due])
             keep = min(4 * keep, max(len(terms), _core.SHORTEST_LIST))
         return indices, squares
@@ -460,18 +453,3 @@ def _runs(chosen: BoolArray) -> list[tuple[int, int]]:
     """Return the borders of the stretches that are chosen."""
     edges = np.flatnonzero(np.diff(chosen, prepend=False, append=False))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
-
-
-def _side_by_side(
-    task: Callable[[Any], _Result], blocks: list[Any], threads: int, progress: Progress | None
-) -> Iterator[tuple[Any, _Result]]:
-    """Yield every block with its result, in their order; what has not begun is dropped when the caller is interrupted."""
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            for i, (block, result) in enumerate(zip(blocks, pool.map(task, blocks), strict=True)):
-                yield block, result
-                if progress is not None:
-                    progress((i + 1) / len(blocks))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise

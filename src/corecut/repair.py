@@ -367,8 +367,8 @@ def _divisions(state: _State, least: float, generator: np.random.Generator) -> t
     wanted = np.zeros(state.n_clusters, bool)
     wanted[a] = True
     # Where only divisions are left to do, along vectors of every kind; plain ones cut off what is too small to be a half.
-    share = 0.0 if state.may_merge else float(generator.choice(_SHARES))
-    gains, first_part = _splits(together, state.objective, generator, wanted, regularization=share)
+    tau = 0.0 if state.may_merge else float(generator.choice(_SHARES))
+    gains, first_part = _splits(together, state.objective, generator, wanted, regularization=tau)
     pays = gains[a] + together.kept[a] - state.kept[a] - state.kept[b] > least
     divided = np.full(state.n_clusters, -1, np.int32)  # by the pair's first cluster: its second
     divided[a[pays]] = b[pays]

@@ -24,7 +24,6 @@ from __future__ import annotations
 import math
 import numbers
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -41,6 +40,7 @@ from corecut.labelling import Candidates
 from corecut.memory import check_limit, coreset_bytes, least_bytes, require_limit
 from corecut.objective import Balance, Objective, volume_of_clusters
 from corecut.sampling import Sampler
+from corecut.size_bounds import bounds_in_nodes
 from corecut.spectral import AssignLabels, EigenSolver
 
 # A graph of at most this many nodes is its own coreset, also one of a few more with few entries: the spectral step takes a
@@ -362,7 +362,7 @@ def resolve(settings: Settings, graph: Graph) -> Choices:
     nodes = int(np.count_nonzero(graph.degrees))
     if nodes == 0:
         raise ValueError("the graph has no edges: there is nothing to cluster by")
-    smallest, largest = _size_bounds(settings, graph.n_nodes, k)
+    smallest, largest = bounds_in_nodes(settings.min_cluster_size, settings.max_cluster_size, graph.n_nodes, k)
     size = coreset_size_for(graph, k, settings.coreset_size)
     per_node = graph.n_entries / nodes
     induced = size * per_node / nodes
@@ -435,37 +435,6 @@ def _check_coreset_options(settings: Settings, nodes: int, size: int, *, aggrega
             f"{idle[0]} has no effect: all {nodes:,} nodes are used and no coreset is drawn; "
             f"set coreset_size= to less than {nodes:,}"
         )
-
-
-def _size_bounds(settings: Settings, n: int, k: int) -> tuple[float, float]:
-    """Return the bounds as numbers of nodes; a fraction is a factor of the mean cluster n/k."""
-    smallest, largest = 0, n
-    if settings.min_cluster_size is not None:
-        smallest = _nodes(settings.min_cluster_size, math.ceil, n, k)
-        if not isinstance(settings.min_cluster_size, numbers.Integral) and settings.min_cluster_size <= 1:
-            smallest = min(smallest, n // k)  # the mean itself may lie between two numbers of nodes
-    if settings.max_cluster_size is not None:
-        largest = _nodes(settings.max_cluster_size, math.floor, n, k)
-        if not isinstance(settings.max_cluster_size, numbers.Integral) and settings.max_cluster_size >= 1:
-            largest = max(largest, -(-n // k))
-    # A bound is named as it was given, with the cure for one of its kind.
-    if smallest * k > n:
-        asked, cure = settings.min_cluster_size, f"ask for at most {n // k}"
-        if not isinstance(asked, numbers.Integral):
-            asked, cure = f"{asked} ({smallest} nodes)", "a factor of the mean cluster is at most 1"
-        raise ValueError(f"min_cluster_size={asked} times n_clusters={k} is more than the {n} nodes: {cure}")
-    if largest * k < n:
-        asked, cure = settings.max_cluster_size, f"ask for at least {-(-n // k)}"
-        if not isinstance(asked, numbers.Integral):
-            asked, cure = f"{asked} ({largest} nodes)", "a factor of the mean cluster is at least 1"
-        raise ValueError(f"max_cluster_size={asked} times n_clusters={k} is less than the {n} nodes: {cure}")
-    if largest < smallest:
-        raise ValueError(f"max_cluster_size={largest} is below min_cluster_size={smallest}")
-    return float(smallest), float(largest) if settings.max_cluster_size is not None else math.inf
-
-
-def _nodes(bound: float, rounded: Callable[[float], int], n: int, k: int) -> int:
-    return int(bound) if isinstance(bound, numbers.Integral) else rounded(min(float(bound), k) * n / k)
 
 
 def coreset_size_for(graph: Graph, n_clusters: int, asked: Any) -> int:

@@ -7,12 +7,11 @@ computes must not depend on what runs beside it: it gets random numbers of its o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from typing import TypeVar
 
 from corecut import _core
 from corecut._progress import Stages
+from corecut._threads import on_threads
 from corecut._validation import thread_count
 
 T = TypeVar("T")
@@ -30,19 +29,14 @@ def side_by_side(pieces: Sequence[Callable[[int, Stages], T]], *, n_jobs: int | 
         return [piece(threads, stage) for piece in pieces]
     flag = _core.StopFlag()
 
-    def work(piece: Callable[[int, Stages], T], clock: Stages) -> T:
+    def work(task: tuple[Callable[[int, Stages], T], Stages]) -> T:
+        piece, clock = task
         _core.obey(flag)
         try:
             return piece(threads // workers, clock)
         finally:
             _core.obey(None)
 
-    with stage.shared(len(pieces)) as clocks, ThreadPoolExecutor(workers) as pool:
-        try:
-            # Advice that a piece has to give is heard where it would be without threads.
-            running = [pool.submit(copy_context().run, work, piece, clock) for piece, clock in zip(pieces, clocks, strict=True)]
-            return [each.result() for each in running]
-        except BaseException:
-            flag.set()
-            pool.shutdown(cancel_futures=True)
-            raise
+    with stage.shared(len(pieces)) as clocks:
+        # Advice that a piece has to give is heard where it would be without threads.
+        return on_threads(work, list(zip(pieces, clocks, strict=True)), workers, stop=flag.set)

@@ -60,6 +60,8 @@ NB_MODULE(_core, m) {
             PyErr_SetNone(PyExc_KeyboardInterrupt);
         }
     });
+    // What lives as long as Python does, such as a user's global graph or what a thread that ends last still holds, is no leak.
+    nb::set_leak_warnings(false);
     nb::class_<StopFlag>(m, "StopFlag")
         .def(nb::init<>())
         .def("set", [](StopFlag& flag) { flag.raised.store(true); });

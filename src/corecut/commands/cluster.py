@@ -128,7 +128,7 @@ def cluster(
         typer.Option(
             "--output",
             "-o",
-            help="Labels file: .parquet, .csv, .tsv, .txt (also .gz, .zst, .bz2), .npy or, as METIS has it, .part.K; - for TSV on "
+            help="Labels file: .parquet, .csv, .tsv, .txt (also .gz, .zst, .bz2), .npy, METIS's .part.K; - for TSV on "
             "stdout. With --format metis GRAPH.part.K by default, and - prints one label per line.",
         ),
     ] = None,

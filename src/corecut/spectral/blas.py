@@ -7,7 +7,6 @@ into blocks of rows at fixed borders, which run side by side.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from corecut._threads import on_threads
 from corecut._typing import AnyArray
 
 # Rows of one matrix product. The borders do not depend on the threads, and neither do the results.
@@ -94,8 +94,7 @@ def each_block(block: Callable[[int], Any], n_rows: int, threads: int) -> list[A
     begins = range(0, n_rows, ROWS)
     if threads == 1 or len(begins) <= 1:
         return [block(begin) for begin in begins]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(block, begins))
+    return on_threads(block, begins, threads)
 
 
 def gram(x: AnyArray, y: AnyArray, threads: int) -> AnyArray:

@@ -29,7 +29,7 @@ def times_power(values: AnyArray, exponent: int, *, n_jobs: int | None = 1) -> A
     """Return values times a power of two, which changes no digit, in their own precision where that has room for it."""
     precision = np.float32 if values.dtype == np.float32 and abs(exponent) <= 100 else np.float64
     if abs(exponent) <= 1000:  # a product is many times faster than ldexp
-        out = np.empty(values.size, precision)
+        out: AnyArray = np.empty(values.size, precision)
         _core.times(values, math.ldexp(1.0, exponent), out, thread_count(n_jobs))
         return out
     scaled: FloatArray = np.ldexp(np.asarray(values, np.float64), exponent)

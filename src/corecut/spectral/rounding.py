@@ -11,13 +11,13 @@ thousands of clusters are nearly equidistant, and one part got nearly all of the
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from corecut import _core
+from corecut._threads import on_threads
 from corecut._typing import FloatArray, IntArray, LabelArray
 from corecut.spectral.blas import ROWS, each_block
 
@@ -115,8 +115,7 @@ def _in_parts(points: Rows, n_clusters: int, mass: Rows, generator: np.random.Ge
         centres = _seed(inside, int(counts[j]), weights, generators[j], 1)
         labels[parts[j]] = firsts[j] + _lloyd(inside, weights, centres, _STEPS, 1)[0]
 
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(cluster, [j for j in range(len(parts)) if parts[j].size]))
+    on_threads(cluster, [j for j in range(len(parts)) if parts[j].size], threads)
     return labels
 
 
