@@ -331,6 +331,37 @@ def test_no_output_replaces_the_graph(run, tmp_path, arguments, message):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["folder", "g.csv", "link.csv"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("cluster", "g.store", "-k", 2, "-o", "g.store/indptr.npy"), 2),
+        (("cluster", "g.store", "-k", 2, "-o", "g.store/labels.csv"), 2),
+        (("cluster", "g.csv", "-k", 2, "-o", "g.store/labels.csv"), 1),
+        (("cluster", "g.store", "-k", 2, "--save", "g.store/graph.json"), 2),
+        (("cluster", "g.csv", "-k", 2, "--report", "g.store/report.html"), 1),
+        (("convert", "g.csv", "g.store/within.store"), 1),
+        (("convert", "g.store", "g.store/within.csv"), 1),
+    ],
+)
+def test_nothing_is_written_into_a_store(run, tmp_path, arguments, code):
+    (tmp_path / "g.csv").write_text("source,target\n1,2\n2,3\n3,4\n")
+    assert run("convert", "g.csv", "g.store").exit_code == 0
+    before = {file.name: file.read_bytes() for file in (tmp_path / "g.store").iterdir()}
+    result = run(*arguments)
+    assert result.exit_code == code
+    assert "g.store" in result.stderr
+    assert "give" in result.stderr  # the cure
+    assert {file.name: file.read_bytes() for file in (tmp_path / "g.store").iterdir()} == before
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["g.csv", "g.store"]
+
+
+def test_labels_do_not_go_into_the_folder_that_is_read(run, tmp_path):
+    (tmp_path / "edges").mkdir()
+    result = run("cluster", "edges", "-k", 2, "--dask", "local:1", "-o", "edges/a.parquet")
+    assert result.exit_code == 2
+    assert "edges/a.parquet lies in edges, which is read; give the labels another folder" in " ".join(result.stderr.split())
+
+
 def test_truth_is_replaced_only_by_force(run, tmp_path):
     (tmp_path / "t.csv").write_text("mine")
     arguments = ("generate", "planted", "--nodes", 300, "-k", 2, "-o", "n.store", "--truth", "t.csv")

@@ -117,3 +117,21 @@ def test_a_build_that_is_told_to_stop_cleans_up(tmp_path, edges, number):
     assert process.returncode > 0
     assert "Traceback" not in errors
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_temporary_store_goes_with_the_next_run(tmp_path, edges, monkeypatch):
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    arguments = ("info", edges, "--memory", "1MB", "--no-estimate")
+    process = subprocess.Popen(command(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not list(folder.glob("corecut-*/in-use.lock")):
+        assert process.poll() is None
+        time.sleep(0.005)
+    foreign = folder / "corecut-mine-1"
+    foreign.mkdir()
+    process.kill()
+    process.wait()
+    assert len(list(folder.iterdir())) == 2
+    seconds_of(*arguments)
+    assert list(folder.iterdir()) == [foreign]

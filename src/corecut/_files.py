@@ -11,6 +11,7 @@ import re
 import secrets
 import shutil
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -22,6 +23,12 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "
 
 PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 """Endings of compressed files, and the names of what they are packed with."""
+
+# Two of the files of a graph store, by which one is known.
+_STORED = {"graph.json", "indptr.npy"}
+
+# The file in a temporary folder that is locked while its process lives.
+_LOCK = "in-use.lock"
 
 # Letters that the names of temporary files have more than those of the files, at most.
 _ADDED_LETTERS = 48
@@ -124,6 +131,9 @@ def check_target(path: Path, *, make_folders: bool = False, directory: bool = Fa
         raise FileNotFoundError(f"there is no folder {folder}")
     if not os.access(folder, os.W_OK):
         raise PermissionError(f"cannot write {path}: the folder {folder} is read-only; choose another one")
+    store = next((one for one in (folder, *folder.resolve().parents) if all((one / name).is_file() for name in _STORED)), None)
+    if store is not None:
+        raise OSError(f"cannot write {path}: {store} is a graph store, whose files belong together; give a name outside of it")
     longest = (os.pathconf(folder, "PC_NAME_MAX") if hasattr(os, "pathconf") else 255) - _ADDED_LETTERS
     if len(os.fsencode(final.name)) > longest:
         raise OSError(f"cannot write {path}: the name is too long; give one of at most {longest} letters")
@@ -140,6 +150,11 @@ def is_same(one: Path, other: Path) -> bool:
         return one.samefile(other)
     except OSError:
         return os.path.realpath(one) == os.path.realpath(other)
+
+
+def lies_in(path: Path, folder: Path) -> bool:
+    """Whether a name means a file in a directory, at any depth."""
+    return folder.is_dir() and Path(os.path.realpath(folder)) in Path(os.path.realpath(path)).parents
 
 
 @contextmanager
@@ -284,6 +299,25 @@ def building_directory(path: Path, *, name: Path | None = None) -> Iterator[Path
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Give a folder in the system's place for temporary files, removed in the end; those of killed processes go first."""
+    for stale in Path(tempfile.gettempdir()).glob("corecut-*-*"):
+        number = stale.name.split("-")[1]
+        lock = stale / _LOCK
+        # Where the disk knows no locks, the number of the process has to do.
+        if number.isdecimal() and not is_alive(int(number)) and lock.is_file():
+            remove_if_free(lock)
+            if not lock.exists():
+                shutil.rmtree(stale, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"corecut-{os.getpid()}-"))
+    try:
+        with exclusive(folder / _LOCK, f"{folder} is in use"):
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _siblings(path: Path, before: str, behind: str) -> list[Path]:

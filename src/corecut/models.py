@@ -27,7 +27,8 @@ def load(path: str | Path, *, affinity: Callable[..., float] | None = None) -> G
     Parameters
     ----------
     path
-        The file. It is mapped, not read into memory; its checksums are compared first.
+        The file. It is mapped, not read into memory; its checksums are compared first. While the model is in use, replace it by
+        `save` or by renaming, not by writing into it.
     affinity
         The function of two points that the model was fitted with, if it was: no file can hold it.
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from corecut._files import check_target, is_same, show_size
+from corecut._files import check_target, is_same, lies_in, show_size
 from corecut._progress import Stages
 from corecut._typing import AnyArray, FloatArray, IntArray, LabelArray
 from corecut.advice import listening
@@ -299,9 +299,11 @@ def check_further_files(made: dict[str, Path | None], others: dict[str, Path | N
     for option, path in made.items():
         if path is None:
             continue
+        thing = "report" if option == "--report" else "model"
         for what, other in taken.items():
+            if other is not None and lies_in(path, other):
+                raise typer.BadParameter(f"{path} lies in {other}; give the {thing} another folder", param_hint=option)
             if other is not None and is_same(path, other):
-                thing = "report" if option == "--report" else "model"
                 raise typer.BadParameter(f"{path} is the {what}; give the {thing} another name", param_hint=option)
         if option == "--report":
             from corecut.reporting.build import check_report_path
@@ -329,6 +331,10 @@ def labels_path(
         return output
     if is_same(output, graph):
         raise typer.BadParameter(f"{output} is the graph that is read; give the labels another name", param_hint="--output")
+    if lies_in(output, graph):
+        raise typer.BadParameter(
+            f"{output} lies in {graph}, which is read; give the labels another folder", param_hint="--output"
+        )
     machines.check_output(output)
     if metis_parts(output) not in (None, clusters) and not isinstance(clusters, str):
         raise typer.BadParameter(

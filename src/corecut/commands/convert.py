@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from corecut._files import is_same, show_size
+from corecut._files import is_same, lies_in, show_size
 from corecut.commands.options import Force, GraphPath, Jobs, Reading, reading, shared
 from corecut.commands.screen import Screen, screen
 from corecut.readers.dispatch import convert_graph
@@ -43,6 +43,8 @@ def convert(
     check_graph_path(target, overwrite=force)
     if is_same(target, graph):
         raise typer.BadParameter(f"{target} is the graph that is read; give another name", param_hint="TARGET")
+    if lies_in(target, graph):
+        raise typer.BadParameter(f"{target} lies in {graph}, which is read; give another folder", param_hint="TARGET")
     begin = perf_counter()
     direct = is_store_name(target)
     kept = screen.keeping(lambda: f"{target} was not written, and what had its name is as it was")

@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
 
-from corecut._files import parse_size, physical_memory, show_size
+from corecut._files import parse_size, physical_memory, show_size, temporary_folder
 from corecut.commands.screen import Screen
 from corecut.edges import EdgeReport, EdgeRules
 from corecut.graph import Graph
@@ -191,8 +190,8 @@ class Reading:
                     graph, report = load_graph(path, **self.arguments, n_jobs=jobs, progress=progress)
                 else:
                     screen.say(f"the graph may take {show_size(needed)} of memory and is put into a temporary store on disk")
-                    folder = stack.enter_context(TemporaryDirectory(prefix="corecut-", ignore_cleanup_errors=True))
-                    place = Path(folder) / "graph.store"
+                    folder = stack.enter_context(temporary_folder())
+                    place = folder / "graph.store"
                     made, report = convert_graph(
                         path, place, memory=self.bound, n_jobs=jobs, progress=progress, **self.arguments
                     )
