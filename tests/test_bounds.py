@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import Any
 
 import checks
@@ -254,3 +255,20 @@ def test_a_wide_bound_on_one_side_leaves_crumbs_and_giants_away(bound: dict[str,
     assert np.median(sizes["plain"]) < 0.3 * 136
     assert np.median(sizes["free"]) >= 0.3 * 136
     assert np.median(sizes["bounded"]) >= 0.3 * 136
+
+
+def test_a_star_takes_time_in_proportion_to_its_leaves() -> None:
+    """All leaves cost nearly the same, and every move makes all others dearer."""
+
+    def seconds(n: int) -> float:
+        star = sp.csr_array((np.ones(n), (np.zeros(n, int), np.arange(1, n + 1))), (n + 1, n + 1))
+        graph = Graph.from_matrix(star + star.T)
+        level = WeightedGraph(graph, np.ones(n + 1))
+        labels = (np.arange(n + 1) < n / 10).astype(np.int32)
+        begin = time.perf_counter()
+        sizes = np.bincount(bring_into_bounds(level, labels, Objective(max_size=0.51 * n), 2))
+        assert sizes.max() <= 0.51 * n
+        return time.perf_counter() - begin
+
+    few = min(seconds(4_000) for _ in range(3))
+    assert seconds(64_000) < 80 * few  # 256 times where it grows with the square

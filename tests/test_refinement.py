@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ import scipy.sparse as sp
 import twins
 from hypothesis import given, strategies as st
 
-from corecut import Graph, normalized_cut, refine_partition
+from corecut import Graph, make_sbm, normalized_cut, refine_partition
 from corecut.objective import Objective
 from corecut.refinement import Refinement, refine_weighted
 from corecut.weighted import WeightedGraph
@@ -386,3 +387,13 @@ def test_a_graph_without_edges_is_left_alone() -> None:
 def test_wrong_arguments_are_refused(labels: Any, settings: Any, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         refine_partition(np.ones((3, 3)), labels, **settings)
+
+
+@pytest.mark.parametrize(("factor", "nodes"), [(1.03, 31), (1.0, 30), (1.2, 36)])
+def test_bounds_are_factors_of_the_mean_as_well(factor, nodes):
+    graph, labels = make_sbm(30, 3, 0.5, 0.05, random_state=0)[0], np.arange(90) % 3
+    by_factor = refine_partition(graph, labels, max_cluster_size=factor)
+    assert by_factor.n_moves > 0 or nodes == 30
+    np.testing.assert_array_equal(by_factor.labels, refine_partition(graph, labels, max_cluster_size=nodes).labels)
+    floor = refine_partition(graph, labels, min_cluster_size=2 - factor).labels
+    np.testing.assert_array_equal(floor, refine_partition(graph, labels, min_cluster_size=math.ceil((2 - factor) * 30)).labels)

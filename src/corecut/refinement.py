@@ -20,6 +20,7 @@ from corecut.engines import Engine, LocalEngine
 from corecut.graph import as_graph
 from corecut.node_ids import in_node_order
 from corecut.objective import Objective, volume_of_clusters
+from corecut.size_bounds import least_nodes, most_nodes
 from corecut.weighted import WeightedGraph
 
 # Chains of moves, which one thread follows, are looked for on levels of up to this many entries.
@@ -56,8 +57,8 @@ def refine_partition(
     *,
     balance: float = 0.0,
     n_clusters: int | None = None,
-    min_cluster_size: int | None = None,
-    max_cluster_size: int | None = None,
+    min_cluster_size: float | None = None,
+    max_cluster_size: float | None = None,
     max_passes: int | None = None,
     tolerance: float = 0.0,
     n_jobs: int | None = None,
@@ -77,8 +78,8 @@ def refine_partition(
         k, the number of distinct labels by default. When it is given, labels are the numbers 0..k-1, and one that does not
         occur is an empty cluster.
     min_cluster_size, max_cluster_size
-        Bounds on the number of nodes that moves keep: a cluster that is outside to begin with may stay there, but comes no
-        further out.
+        Bounds that moves keep: whole numbers of nodes, or other numbers as factors of the mean cluster (1.03 allows 3 % more).
+        A cluster that is outside to begin with may stay there, but comes no further out.
     max_passes
         End after this many sweeps; None goes on until no move is left.
     tolerance
@@ -106,8 +107,13 @@ def refine_partition(
     checked = as_graph(graph, n_jobs=n_jobs)
     given = in_node_order(labels, checked)
     partition, k = compact_labels(given, checked.n_nodes, n_clusters=n_clusters)
-    smallest = 0.0 if min_cluster_size is None else check_real(min_cluster_size, "min_cluster_size")
-    largest = np.inf if max_cluster_size is None else check_real(max_cluster_size, "max_cluster_size", exclusive=True)
+    n, smallest, largest = checked.n_nodes, 0.0, np.inf
+    if min_cluster_size is not None:
+        check_real(min_cluster_size, "min_cluster_size")
+        smallest = least_nodes(min_cluster_size, n, k)
+    if max_cluster_size is not None:
+        check_real(max_cluster_size, "max_cluster_size", exclusive=True)
+        largest = most_nodes(max_cluster_size, n, k)
     if smallest > largest:
         raise ValueError(f"min_cluster_size={smallest:g} is above max_cluster_size={largest:g}")
     level, typical = WeightedGraph(checked, np.ones(checked.n_nodes)), volume_of_clusters(checked.degrees, k)

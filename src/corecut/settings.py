@@ -163,7 +163,7 @@ class Settings:
         """Return what was asked of the sizes of clusters, in words; nothing for nothing."""
         names = [name for name in ("min_cluster_size", "max_cluster_size") if getattr(self, name) is not None]
         names += [] if self.balance in ("auto", 0) else ["balance"]
-        return " with ".join(f"{name}={getattr(self, name):g}" for name in names)
+        return " with ".join(f"{name}={getattr(self, name)}" for name in names)
 
 
 @dataclass(frozen=True)

@@ -19,15 +19,8 @@ def bounds_in_nodes(least: float | None, most: float | None, n_nodes: int, n_clu
     >>> bounds_in_nodes(20, 1.5, 100, 4)
     (20.0, 37.0)
     """
-    smallest, largest = 0, n_nodes
-    if least is not None:
-        smallest = _nodes(least, math.ceil, n_nodes, n_clusters)
-        if not _is_count(least) and least <= 1:
-            smallest = min(smallest, n_nodes // n_clusters)  # the mean itself may lie between two numbers of nodes
-    if most is not None:
-        largest = _nodes(most, math.floor, n_nodes, n_clusters)
-        if not _is_count(most) and most >= 1:
-            largest = max(largest, -(-n_nodes // n_clusters))
+    smallest = 0 if least is None else least_nodes(least, n_nodes, n_clusters)
+    largest = n_nodes if most is None else most_nodes(most, n_nodes, n_clusters)
     # A bound is named as it was given, with the cure for one of its kind.
     if least is not None and smallest * n_clusters > n_nodes:
         given, cure = f"{least}", f"ask for at most {n_nodes // n_clusters}"
@@ -42,6 +35,18 @@ def bounds_in_nodes(least: float | None, most: float | None, n_nodes: int, n_clu
     if largest < smallest:
         raise ValueError(f"max_cluster_size={largest} is below min_cluster_size={smallest}")
     return float(smallest), float(largest) if most is not None else math.inf
+
+
+def least_nodes(bound: float, n_nodes: int, n_clusters: int) -> int:
+    """Return a lower bound in nodes. The mean itself may lie between two numbers of nodes: then it is the one below."""
+    nodes = _nodes(bound, math.ceil, n_nodes, n_clusters)
+    return nodes if _is_count(bound) or bound > 1 else min(nodes, n_nodes // n_clusters)
+
+
+def most_nodes(bound: float, n_nodes: int, n_clusters: int) -> int:
+    """Return an upper bound in nodes; the mean, between two numbers of nodes, is the one above."""
+    nodes = _nodes(bound, math.floor, n_nodes, n_clusters)
+    return nodes if _is_count(bound) or bound < 1 else max(nodes, -(-n_nodes // n_clusters))
 
 
 def clusters_within(least: float | None, most: float | None, n_nodes: int) -> tuple[int, int]:

@@ -21,7 +21,7 @@ class Balancer {
     Balancer(Context& context, const Csr<Index, Weight>& a, const double* degrees, const double* sizes, int32_t* labels, int64_t k,
              const Objective& f)
         : context_(context), a_(a), degrees_(degrees), sizes_(sizes), labels_(labels), k_(k),
-          clusters_(context, a, degrees, sizes, labels, k, f), seen_(k), version_(a.n, 0) {}
+          clusters_(context, a, degrees, sizes, labels, k, f), seen_(k), version_(a.n, 0), spare_(kLooksPerNode * a.n) {}
 
     int64_t run() {
         int64_t moves = 0;
@@ -69,6 +69,17 @@ class Balancer {
         clusters_.move(from, to, node(x), seen_.weight[from], seen_.weight[to]);
         labels_[x] = to;
         ++version_[x];
+        since_ = 0;
+    }
+
+    // Every move makes all others of the two clusters a little dearer. Where many cost nearly the same, as of a star's leaves,
+    // all of them would be looked at again before each move.
+    bool may_look_again() {
+        if (spare_ > 0)
+            --spare_;
+        else if (++since_ > kLooksPerMove)
+            return false;
+        return true;
     }
 
     bool fits(int64_t x, int32_t to) const { return clusters_.size[to] + sizes_[x] <= clusters_.objective.max_size; }
@@ -101,7 +112,7 @@ class Balancer {
             if ((++looks_ & 1023) == 0) context_.check();
             const Candidate now = way_out(x);
             if (now.target < 0) continue;
-            if (!heap.empty() && now < heap.top()) {
+            if (!heap.empty() && now < heap.top() && may_look_again()) {
                 heap.push(now);
                 continue;
             }
@@ -143,7 +154,7 @@ class Balancer {
             if ((++looks_ & 1023) == 0) context_.check();
             const Candidate now = way_in(x, far);
             if (now.target < 0) continue;
-            if (!heap.empty() && now < heap.top()) {
+            if (!heap.empty() && now < heap.top() && may_look_again()) {
                 heap.push(now);
                 continue;
             }
@@ -167,6 +178,7 @@ class Balancer {
     }
 
     static constexpr int64_t kMostNeighbours = 512;
+    static constexpr int64_t kLooksPerNode = 16, kLooksPerMove = 32;
 
     Context& context_;
     const Csr<Index, Weight>& a_;
@@ -177,7 +189,7 @@ class Balancer {
     Clusters clusters_;
     Neighbourhood seen_;
     LazyVector<uint32_t> version_;
-    int64_t looks_ = 0;
+    int64_t looks_ = 0, spare_, since_ = 0;
 };
 
 }  // namespace corecut
