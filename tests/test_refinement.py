@@ -389,7 +389,7 @@ def test_wrong_arguments_are_refused(labels: Any, settings: Any, error: type[Exc
         refine_partition(np.ones((3, 3)), labels, **settings)
 
 
-@pytest.mark.parametrize(("factor", "nodes"), [(1.03, 31), (1.0, 30), (1.2, 36)])
+@pytest.mark.parametrize(("factor", "nodes"), [(1.04, 31), (1.0, 30), (1.2, 36)])
 def test_bounds_are_factors_of_the_mean_as_well(factor, nodes):
     graph, labels = make_sbm(30, 3, 0.5, 0.05, random_state=0)[0], np.arange(90) % 3
     by_factor = refine_partition(graph, labels, max_cluster_size=factor)
