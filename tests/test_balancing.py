@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +11,8 @@ import problems
 import pytest
 import scipy.sparse as sp
 from scipy.ndimage import gaussian_filter
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
 from test_draws import run_on
 
 from corecut import CoresetSpectralClustering, make_degree_corrected_sbm
@@ -118,3 +120,23 @@ def test_where_next_to_nothing_need_be_cut_a_fee_does_not_make_the_cut_many_time
     assert found.normalized_cut_ < 2 * plain.normalized_cut_
     sizes = np.bincount(found.labels_, minlength=8)
     assert np.median(sizes) >= 0.3 * sizes.mean()
+
+
+@pytest.mark.parametrize(
+    ("shares", "centres", "n_points", "seeds"),
+    [
+        ((0.9, 0.07, 0.03), [[0, 0], [8, 0], [0, 8]], 3000, range(3)),
+        ((0.85, 0.1, 0.04, 0.01), [[0, 0], [7, 0], [0, 7], [7, 7]], 10_000, (3, 5, 6)),
+    ],
+)
+def test_blobs_of_very_different_sizes_are_told_apart(
+    shares: tuple[float, ...], centres: list[list[int]], n_points: int, seeds: Iterable[int]
+) -> None:
+    for seed in seeds:
+        sizes = [round(n_points * share) for share in shares]
+        X, truth = make_blobs(sizes, centers=np.array(centres, float), random_state=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = CoresetSpectralClustering(len(sizes), affinity="nearest_neighbors", random_state=seed).fit(X)
+        assert adjusted_rand_score(truth, model.labels_) > 0.99
+        assert model.balance_ == 0.0

@@ -79,6 +79,7 @@ ORDER = [
     "placement",
     "draws",
     "balancing",
+    "small_parts",
     "descent",
     "paths",
     "description",

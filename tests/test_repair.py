@@ -223,6 +223,21 @@ def test_only_wanted_clusters_are_looked_at(rng: np.random.Generator) -> None:
     assert set(truth[first].tolist()) == {1, 3}
 
 
+def test_splits_are_found_where_eigenvalues_lie_close_together(rng: np.random.Generator) -> None:
+    """Nodes that stand for groups have most of their weight inside: what is left between Lanczos vectors grows in each step."""
+    n, few = 60, 4
+    between = sp.random_array((n, n), density=0.15, rng=rng, data_sampler=lambda size: rng.uniform(0.5, 1.5, size)).toarray()
+    between[:few, few:] = between[few:, :few] = 0.0
+    between[:few, :few] = 1.0
+    between[0, few] = 0.1
+    A = between + between.T + np.diag(rng.uniform(60, 90, n))
+    for seed in range(5):
+        gains, first = splits(A, np.zeros(n), 1, seed=seed)
+        inside = A[:few, :few].sum() / A[:few].sum() + A[few:, few:].sum() / A[few:].sum()
+        assert gains[0] == pytest.approx(inside - 1.0, rel=1e-9)
+        assert sorted((np.count_nonzero(first), n - np.count_nonzero(first))) == [few, n - few]
+
+
 def test_splits_of_equal_bits_for_any_number_of_threads(rng: np.random.Generator) -> None:
     graph, truth = problems.planted_graph(rng, [40] * 50, degree=6.0)
     one = splits(graph, truth, 50, Objective(0.5))

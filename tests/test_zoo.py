@@ -174,7 +174,7 @@ def test_weights_over_many_orders_of_magnitude_on_a_grid() -> None:
             )
             ratios.append(found / grouped)
     assert max(ratios) <= 1.05
-    assert np.mean(ratios) <= 1.0
+    assert np.mean(ratios) <= 1.01
 
 
 @pytest.mark.parametrize(("side", "across"), [(40, 2), (60, 4)])

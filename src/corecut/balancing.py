@@ -29,6 +29,9 @@ from corecut.weighted import WeightedGraph, sums_by
 BALANCES, _FELT, _NOISY, _MORE, _STEP = (0.0005, 0.0015, 0.005, 0.05, 0.1), 0.1, 0.05, 3, 10.0
 # Where a fee makes the cut so many times as large as it was with one that did not do, so many fees between the two are tried.
 _DEAR, _BETWEEN = 2.5, 5
+# Clusters of very different sizes are what there is to find where a fee makes the cut so many times as large: as long as the
+# median has this share of the mean, and no more than a quarter of them (or one) has less than the last figure.
+_APART, _APART_MEDIAN, _APART_LEAST = 2.5, 0.2, 0.1
 # What clusters must be like: see acceptable. Where draws differ much, a first one below the second figure decides nevertheless,
 # unless it is of the plain cut.
 _LEAST_MEDIAN, _HOPELESS, _GIANT_SHARE, _GIANT_FACTOR, _DIVISIBLE = 0.3, 0.1, 0.2, 2.5, 1.5
@@ -73,11 +76,13 @@ class _Trial:
 def _least_balance(trials: _Trials) -> _Trial:
     """Return what comes of the least β that will do, or of the greatest one."""
     refused, found = None, trials.plain()
-    fees = trials.fees()
+    plain, fees = found, trials.fees()
     while not found.will_do and fees:
         refused, found = found, trials.with_fee(fees.pop(0), last=not fees)
     if refused is None or trials.noisy:
         return found
+    if trials.apart(plain.best) and trials.plain_cut(found.best) > _APART * plain.best.objective:
+        return plain
     # The least fee that will do may be far below the first one on the list that does.
     for _ in range(_BETWEEN):
         if trials.plain_cut(found.best) <= _DEAR * trials.plain_cut(refused.best):
@@ -148,6 +153,12 @@ class _Trials:
         """Say whether clusters are clusters."""
         return acceptable(self._level, one.labels, self._run.k, n_jobs=self._run.n_jobs)
 
+    def apart(self, one: Draw) -> bool:
+        """Say whether clusters of very different sizes may be what there is: few crumbs, and no giant that falls into parts."""
+        k, sizes = self._run.k, sums_by(one.labels, self._level.sizes, self._run.k)
+        few = np.count_nonzero(sizes < _APART_LEAST * sizes.mean()) <= max(1, k // 4)
+        return bool(few) and acceptable(self._level, one.labels, k, least=_APART_MEDIAN, n_jobs=self._run.n_jobs)
+
     def _hopeless(self, one: Draw) -> bool:
         """Say whether clusters are so far from being clusters that no other draw can be expected to do."""
         sizes = sums_by(one.labels, self._level.sizes, self._run.k)
@@ -188,14 +199,17 @@ class _Trials:
         return bool(by_lot or sizes.min() < _LEAST * sizes.mean() or sizes.max() > _GREATEST * sizes.mean())
 
 
-def acceptable(level: WeightedGraph, labels: LabelArray, k: int, *, n_jobs: int | None = None) -> bool:
+def acceptable(
+    level: WeightedGraph, labels: LabelArray, k: int, *, least: float = _LEAST_MEDIAN, n_jobs: int | None = None
+) -> bool:
     """Say whether clusters are clusters: not crumbs beside a giant that falls into parts itself.
 
-    Crumbs: the median cluster has less than 0.3 of the mean's nodes. A giant has more than a fifth of the nodes and 2.5 times
-    the mean; it falls into parts where a split of it cuts no more than 1.5 times what usually separates clusters here.
+    Crumbs: the median cluster has less than 0.3 of the mean's nodes, or another share. A giant has more than a fifth of the
+    nodes and 2.5 times the mean; it falls into parts where a split of it cuts no more than 1.5 times what usually separates
+    clusters here.
     """
     sizes = sums_by(labels, level.sizes, k)
-    if np.median(sizes) < _LEAST_MEDIAN * sizes.mean():
+    if np.median(sizes) < least * sizes.mean():
         return False
     giant = sizes > max(_GIANT_SHARE, _GIANT_FACTOR / k) * sizes.sum()
     if not giant.any():

@@ -30,24 +30,27 @@ from corecut.confidence import agreement
 from corecut.coreset import Coreset, importance_sample, stratified_sample
 from corecut.coreset_graphs import graph_of_coreset
 from corecut.descent import Start, descend
-from corecut.draws import Run, embed, finish, round_rows, solver_for
+from corecut.draws import Draw, Run, embed, finish, round_rows, solver_for
 from corecut.durations import expected_seconds
 from corecut.engines import Engine, LocalEngine
 from corecut.graph import Graph
 from corecut.kernel import KernelView
 from corecut.labelling import label_by
 from corecut.objective import Objective
-from corecut.placement import TINY, fill_empty, main_part, number_rest, place_isolated, place_rest, split_by_components
+from corecut.placement import TINY, fill_empty, place_isolated, split_by_components
 from corecut.refinement import bring_into_bounds, refine_weighted
 from corecut.sampling import draw_seeds
 from corecut.settings import MODERATE, Choices, Settings, resolve
 from corecut.shelf import Shelf
+from corecut.small_parts import SmallParts
 from corecut.weighted import WeightedGraph, sums_by
 
 # A graph does not come apart where the best clusters have this mean conductance, and draws agree with them on no more than this
 # share of the volume (at most 0.65 on random graphs, 0.8 and more on noisy communities). It is not cut where its components
 # alone make clusters that are not tiny; nor, with this share of the conductance of clusters drawn by lot, where they are.
 _COHERENT, _DOUBTFUL, _LOT = 0.25, 0.7, 0.97
+# Below this conductance a cluster is cut off by rounding alone.
+_CLEAN = 1e-9
 # Sweeps that tell what bounds cost: nearly all of the gain is in the first few.
 _FREE_SWEEPS = 3
 
@@ -172,13 +175,27 @@ def _rather_whole(
     k, objective = run.k, run.choices.objective(whole.graph.degrees)
     if k == 1 or split_by_components(whole, k, objective, components, least=0.0) is None:
         return None
-    cut = refine_weighted(top, start.labels, Objective(), k, max_passes=0, n_jobs=run.n_jobs).objective
-    if cut > _LOT * (k - 1):
+    terms = _conductances(top, start.labels, k, n_jobs=run.n_jobs)
+    # Clusters of whole components say nothing of the others.
+    cut, n_cut = float(terms.sum()), np.count_nonzero(terms > _CLEAN)
+    if cut > _LOT * (n_cut - 1) > 0:
         return split_by_components(whole, k, objective, components, least=0.0)
+    if cut <= _COHERENT * n_cut:
+        return None
     # A single draw agrees with itself.
-    if cut < _COHERENT * k or np.average(agreement(start.labels, start.draws, k), weights=top.graph.degrees) > _DOUBTFUL:
+    weights = np.where(terms[start.labels] > _CLEAN, top.graph.degrees, 0.0)
+    if np.average(agreement(start.labels, start.draws, k), weights=weights) > _DOUBTFUL:
         return None
     return split_by_components(whole, k, objective, components, least=TINY)
+
+
+def _conductances(level: WeightedGraph, labels: LabelArray, k: int, *, n_jobs: int | None) -> FloatArray:
+    """Return cut_j/vol_j of all clusters."""
+    small, volume = level.contract(labels, n_jobs=n_jobs).graph, sums_by(labels, level.graph.degrees, k)
+    inside = np.zeros(k)
+    if small.diagonal is not None:
+        inside[: small.n_nodes] = small.diagonal
+    return Objective().terms(inside, volume)
 
 
 def _warn_of_cost(run: Run, whole: WeightedGraph, labels: LabelArray, *, engine: Engine) -> None:
@@ -213,26 +230,23 @@ def _by_components(graph: Graph, labels: LabelArray, choices: Choices) -> Cluste
 
 def _draw_directly(run: Run, top: WeightedGraph, *, n_isolated: int, shelf: Shelf) -> list[tuple[Start, Sample]]:
     """Partition a graph, or quotient, that is small enough for the spectral step as it is."""
-    main = main_part(top, run.k)
-    crumbs = number_rest(top, main) if run.choices.wants_crumbs else np.empty(0, np.int32)
-    n_crumbs = int(crumbs.max(initial=-1)) + 1
-    part = shelf.restrict(top, main, n_jobs=run.n_jobs)
-    own = replace(run, choices=replace(run.choices, n_clusters=run.k - n_crumbs))
-
-    def everywhere(found: LabelArray) -> LabelArray:
-        labels = np.zeros(top.n_nodes, np.int32)
-        labels[main] = found
-        if n_crumbs:
-            labels[crumbs >= 0] = own.k + crumbs[crumbs >= 0]
-            return labels
-        return place_rest(top, labels, main, n_clusters=run.k, max_size=run.choices.max_cluster_size)
-
+    small = SmallParts.beside(top, run.choices)
+    part = shelf.restrict(top, small.main, n_jobs=run.n_jobs)
+    own = replace(run, choices=small.for_main(run.choices))
+    most = run.choices.max_cluster_size
     found = []
     for drawn in draw_partitions(own, part, n_isolated=n_isolated):
-        coreset = Coreset(np.flatnonzero(main), part.graph.degrees, 0)
-        by_rank = [everywhere(one.labels) for one in sorted(drawn.draws, key=lambda one: one.rank)]
-        sample = Sample(coreset, drawn.best.labels, drawn.best.embedding, solver_for(run.choices))
-        found.append((Start(everywhere(drawn.best.labels), by_rank, drawn.balance), sample))
+        best, draws = drawn.best, sorted(drawn.draws, key=lambda one: one.rank)
+        n_founders = small.founders(part, best.labels, own.k, run.choices)
+
+        def everywhere(one: Draw, n_founders: int = n_founders) -> LabelArray:
+            if n_founders:
+                return small.with_founders(part, one.labels, own.k, n_founders)
+            return small.everywhere(one.labels, own.k, most)
+
+        coreset = Coreset(np.flatnonzero(small.main), part.graph.degrees, 0)
+        sample = Sample(coreset, best.labels, best.embedding, solver_for(run.choices))
+        found.append((Start(everywhere(best), [everywhere(one) for one in draws], drawn.balance), sample))
     return found
 
 

@@ -4,8 +4,8 @@
   cluster each, and every further component joins the cluster of least volume. So is one of which the sizeable components turn
   out not to fall into parts, if the clusters that the others make are sizeable.
 - Otherwise tiny components (less than a tenth of the mean cluster's volume and nodes; together less than half of the volume)
-  are set aside before the clustering and put, one by one, into the cluster of largest volume that has room for them. No cut
-  depends on it. Where the plain cut is asked for (`balance=0`), each is a cluster instead, however small: none costs less.
+  are set aside before the clustering: :mod:`corecut.small_parts` tells which are clusters. The others are put, one by one, into
+  the cluster of largest volume that has room for them.
 - Nodes without edges are nobody's: they go where a lower bound on sizes wants them, then to the cluster of largest volume
   that has room.
 - A cluster that labelling left empty gets one node.
@@ -78,14 +78,6 @@ def main_part(level: WeightedGraph, n_clusters: int) -> BoolArray:
     nodes = sums_by(component, level.sizes, count)
     main = ~tiny_components(volume, nodes, n_clusters)[component]
     return main if np.count_nonzero(main) >= n_clusters else np.asarray(level.graph.degrees > 0)
-
-
-def number_rest(level: WeightedGraph, main: BoolArray) -> LabelArray:
-    """Return the numbers of the components of the nodes outside `main`; -1 inside, and for nodes without edges."""
-    found = np.full(level.n_nodes, -1, np.int32)
-    rest = np.flatnonzero(~main & (level.graph.degrees > 0))
-    found[rest] = np.unique(level.graph.components()[1][rest], return_inverse=True)[1]
-    return found
 
 
 def place_rest(

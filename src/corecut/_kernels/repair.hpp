@@ -165,8 +165,11 @@ inline std::vector<std::vector<double>> second_vectors(Context& context, const I
             y[i] = 0.5 * (last[i] + (sum * half * rest + load * in.size[i]) / root[i]);
         }
         diagonal.push_back(dot(last, y));
+        // The last vector first: there is most of it in y, and with it comes back what it still has of all others. Taken out
+        // before, that would be left, and grow tenfold in every step where eigenvalues lie close together.
+        const size_t earliest = steps > kFewSteps || basis.size() < 2 ? 0 : basis.size() - 2;
+        for (size_t b = basis.size(); b > earliest; --b) take_out(y, basis[b - 1]);
         take_out(y, trivial);
-        for (size_t b = steps > kFewSteps || basis.size() < 2 ? 0 : basis.size() - 2; b < basis.size(); ++b) take_out(y, basis[b]);
         length = std::sqrt(dot(y, y));
         if (basis.size() % 10 == 0) {
             // Good enough when the residual is small beside the distance of the eigenvalue from 1.
