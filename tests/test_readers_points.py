@@ -91,7 +91,22 @@ BAD: dict[str, tuple[bytes, str]] = {
     "gap.csv": (b"a,b\n1,2\n3,\n", "row 2 has no value in column 'b'; drop the row, or mend it"),
     "nan.csv": (b"a,b\n1,2\n3,nan\n", "row 2 has no finite value in column 'b'; drop it"),
     "text.csv": (b"1,2\n" * 300 + b"3,x\n", "row 301 has 'x', which is no number in column '1'"),
-    "ragged.csv": (b"1,2\n" * 300 + b"3\n", "row"),
+    "short.csv": (
+        b"1,2\n" * 300 + b"3\n",
+        r"short\.csv, line 301: has 1 cell where 2 are expected, as many as the first line has; mend",
+    ),
+    "long.csv": (
+        b"# c\na,b\n1,2\n\n3,4,9\n",
+        r"long\.csv, line 5: has 3 cells where 2 are expected, .* the first line has; mend or",
+    ),
+    "bare.csv": (b"1,2\n3,4,9\n5,6\n", "line 2: has 3 cells where 2 are expected"),
+    "head.csv": (
+        b"a,b,c\n1,2\n3,4\n",
+        "line 1: has 3 cells where 2 are expected, as many as every other line has; mend or drop",
+    ),
+    "narrow.csv": (b"a,b\n1,2,3\n3,4,9\n", "line 1: has 2 cells where 3 are expected, .* or pass delimiter= if another mark"),
+    "quotes.csv": (b'"x, y",b\n"1",2\n"3",4,5\n', "line 3: has 3 cells where 2 are expected"),
+    "blanks.txt": (b"1 2\n3  4\n5 6 7\n", "line 3: has 3 cells where 2 are expected"),
     "empty.csv": (b"", "holds no points"),
     "comments.csv": (b"# nothing\n", "there is no point in this file"),
     "header.csv": (b"a,b\n", "the column 'a|holds text"),
@@ -109,6 +124,18 @@ def test_bad_files_are_refused_in_a_sentence(tmp_path: Path, name: str) -> None:
     with pytest.raises(ValueError, match=words) as caught:
         read_points(tmp_path / name)
     assert "\n" not in str(caught.value)
+
+
+def test_marks_in_quotes_part_no_cells(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text('name,"size, in m",note 5" wide\n"Anna, ""A""",1,2\n"Bert",3,4\n')
+    found = read_points(path)
+    assert found.values.tolist() == [[1, 2], [3, 4]]
+    assert found.names is not None
+    assert found.names.tolist() == ['Anna, "A"', "Bert"]
+    with pytest.raises(ValueError, match="there is no point below the header; pass header=False"):
+        path.write_text("1,2\n")
+        read_points(path, header=True)
 
 
 def test_arrays_that_are_no_table(tmp_path: Path) -> None:

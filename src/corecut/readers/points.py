@@ -10,13 +10,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from corecut import _core
 from corecut._files import GraphFileError, ending_of, first_line, require_arrow
-from corecut._typing import AnyArray
+from corecut._typing import AnyArray, IntArray
 from corecut.advice import advise
 from corecut.readers.layout import is_integer, is_number
 from corecut.readers.streams import LineBlocks, Source
@@ -209,11 +209,20 @@ def _of_parquet(file: Path) -> _Table:
 def _of_text(source: Source, delimiter: str | None, header: bool | None, comments: str) -> _Table:
     with LineBlocks(source) as blocks:
         content = b"".join(block for _, block in blocks)
-    lines = [line for line in content.splitlines() if line.strip() and chr(line[0]) not in comments]
+    every = content.splitlines()
+    lines = [line for line in every if _is_row(line, comments)]
     if not lines:
         raise GraphFileError(f"{source.name}: there is no point in this file")
     first = lines[0].decode(errors="replace")
     mark = delimiter if delimiter is not None else next((m for m in (",", ";", "\t") if m in first), "")
+    odd = _odd_one(_cell_counts(lines, mark.encode()))
+    if odd is not None:
+        number = [i for i, line in enumerate(every, 1) if _is_row(line, comments)][odd.row]
+        cells = f"{odd.cells} cell{'s' if odd.cells > 1 else ''}"
+        raise GraphFileError(
+            f"{source.name}, line {number}: has {cells} where {odd.expected} are expected, as many as {odd.model} has; mend or "
+            "drop the line, or pass delimiter= if another mark parts the cells"
+        )
     records = _core.sniff_records(b"\n".join(lines[:_SNIFFED]) + b"\n", mark, "", _SNIFFED)[0]
     rows = [[field.decode(errors="replace").strip() for field, _ in record] for record in records]
     if header is None:
@@ -222,10 +231,10 @@ def _of_text(source: Source, delimiter: str | None, header: bool | None, comment
         )
     columns = rows[0] if header else [str(i) for i in range(len(rows[0]))]
     data = rows[1:] if header else rows
-    if not data or len(columns) != len(data[0]):
-        raise GraphFileError(f"{source.name}: there is no row of {len(columns)} columns, as many as the first line has")
+    if not data:
+        raise GraphFileError(f"{source.name}: there is no point below the header; pass header=False if the first line is one")
     numeric = [all(i < len(row) and (is_number(row[i]) or not row[i]) for row in data) for i in range(len(columns))]
-    del content, rows
+    del content, every, rows
 
     def read(chosen: list[int], dtype: Any) -> AnyArray:
         try:
@@ -242,6 +251,39 @@ def _of_text(source: Source, delimiter: str | None, header: bool | None, comment
             raise GraphFileError(f"{source.name}: {_worded(first_line(error), columns, chosen)}") from None
 
     return _Table(source.name, columns, numeric, header, read, row=1)
+
+
+def _is_row(line: bytes, comments: str) -> bool:
+    return bool(line.strip()) and chr(line[0]) not in comments
+
+
+def _cell_counts(lines: list[bytes], mark: bytes) -> IntArray:
+    """Return how many cells each line has: NumPy leaves out without a word what a line has behind the chosen columns."""
+    part = re.escape(mark) if mark else rb"\s"
+    # A mark in quotes parts nothing; a quote in the midst of a cell is a letter like others.
+    quoted = re.compile(rb"(?:(?<=" + part + rb")|^)\"(?:[^\"]|\"\")*\"")
+    plain = (quoted.sub(b"x", line) if b'"' in line else line for line in lines)
+    counts = (line.count(mark) + 1 for line in plain) if mark else (len(line.split()) for line in plain)
+    return np.fromiter(counts, np.int64, len(lines))
+
+
+class _Odd(NamedTuple):
+    """A row, from 0, with another number of cells than expected, and what is expected by."""
+
+    row: int
+    cells: int
+    expected: int
+    model: str
+
+
+def _odd_one(counts: IntArray) -> _Odd | None:
+    """Return the row to blame where not all have the same number of cells: the first line, where all others agree."""
+    wrong = np.flatnonzero(counts != counts[0])
+    if wrong.size == 0:
+        return None
+    if counts.size > 2 and (counts[1:] == counts[1]).all():
+        return _Odd(0, int(counts[0]), int(counts[1]), "every other line")
+    return _Odd(int(wrong[0]), int(counts[wrong[0]]), int(counts[0]), "the first line")
 
 
 def _worded(message: str, columns: list[str], chosen: list[int]) -> str:
