@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
+from datetime import datetime, timedelta
 from typing import Any
 
 import anndata
@@ -329,6 +330,17 @@ def edge_frame(**changes: Any) -> pd.DataFrame:
             "row 1 .* and 1 more rows have none; pass",
         ),
         (edge_frame(weight=[1, np.nan, 2]), ValueError, r"row 1 of the table of edges has no weight \(column 'weight'\)"),
+        (
+            edge_frame(weight=[1, np.nan, 2]).set_axis(np.array([10, 20, 30])),
+            ValueError,
+            r"row 20 of the table of edges has no weight",
+        ),
+        (
+            edge_frame(weight=pd.to_datetime(["2020-01-01"] * 3)),
+            TypeError,
+            "the column 'weight' holds times, which are no weights; turn them into numbers .* read_graph",
+        ),
+        (edge_frame(weight=pd.to_timedelta([1, 2, 3], unit="s")), TypeError, "the column 'weight' holds times, which are no"),
         (edge_frame(weight=[1, -2, 2]), ValueError, r"the weight of row 1 \(column 'weight'\) is -2; weights are similarities"),
         (edge_frame(weight=["1", "x", "2"]), TypeError, r"the weight of row 0 \(column 'weight'\) is '1', not a number"),
         (edge_frame(source=[1, 2, 3]), TypeError, "name nodes in two ways, by integers and by text"),
@@ -388,6 +400,10 @@ def test_polars_tables_of_edges() -> None:
     assert entries(as_graph(frame)) == {("a", "b"): 1.5, ("b", "a"): 1.5, ("b", "c"): 2.0, ("c", "b"): 2.0}
     with pytest.raises(ValueError, match=r"row 1 .* has no node \(column 'src'\); pass frame\.drop_nulls\('src'\)"):
         as_graph(pl.DataFrame({"src": ["a", None], "dst": ["b", "c"]}))
+    times = pl.DataFrame({"src": ["a", "b"], "dst": ["b", "c"], "weight": [datetime(2020, 1, 1), datetime(2020, 1, 2)]})
+    for weights in (times, times.with_columns(pl.col("weight").diff().fill_null(timedelta(1)))):
+        with pytest.raises(TypeError, match="the column 'weight' holds times, which are no weights"):
+            as_graph(weights)
 
 
 def test_square_frames_are_graphs_with_a_warning() -> None:
@@ -435,6 +451,56 @@ def test_columns_of_frames_are_told_by_their_names() -> None:
     with pytest.warns(UserWarning, match="is taken for a graph"):
         model = CoresetSpectralClustering(3, random_state=0).fit(numbered.iloc[:, ::-1])
     np.testing.assert_array_equal(model.predict(numbered.iloc[:5, ::-1] * 1.5), expected)
+
+
+def test_columns_of_polars_frames_are_told_by_their_names() -> None:
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    _columns_are_told(lambda frame: pl.DataFrame({str(name): frame[name].to_numpy() for name in frame.columns}))
+
+
+def test_columns_of_frames_without_an_index_are_told_by_their_names() -> None:
+    class Frame:
+        """What corecut uses of a frame of polars."""
+
+        __module__ = "polars.dataframe"
+
+        def __init__(self, frame: pd.DataFrame) -> None:
+            self._frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+            self.columns, self.shape = list(self._frame.columns), frame.shape
+
+        def __getitem__(self, names: list[str]) -> Frame:
+            return Frame(self._frame[names])
+
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+            return np.array(self._frame, dtype=dtype)
+
+    _columns_are_told(Frame)
+
+
+def _columns_are_told(made: Any) -> None:
+    """Check that frames of similarities are read by the names of their columns, where those are text."""
+    frame = FORMS["adjacency"]
+    for model in (
+        CoresetSpectralClustering(3, random_state=0).fit(G),
+        CoresetSpectralClustering(3, affinity="precomputed", random_state=0).fit(frame),
+    ):
+        np.testing.assert_array_equal(model.predict(made(frame.iloc[:, ::-1])), model.labels_)
+        unnamed = frame.set_axis([f"column_{i}" for i in range(len(frame))], axis=1)
+        np.testing.assert_array_equal(model.predict(made(unnamed)), model.labels_)
+        first = frame.columns[0]
+        for other in (frame.rename(columns={first: "nobody"}), unnamed.iloc[:, ::-1]):
+            with pytest.raises(ValueError, match=rf"columns are not the fitted nodes: '{first}' is not among them; .*to_numpy"):
+                model.predict(made(other))
+    # Numbers are names, too, and mere numbers are places.
+    for names in (range(100, 100 + len(frame)), range(len(frame))):
+        numbered = nx.relabel_nodes(G, dict(zip(G, names, strict=True)))
+        model = CoresetSpectralClustering(3, random_state=0).fit(numbered)
+        rows = nx.to_pandas_adjacency(numbered)
+        np.testing.assert_array_equal(model.predict(made(rows.iloc[:, ::-1])), model.labels_)
+    np.testing.assert_array_equal(model.predict(made(unnamed.iloc[:, ::-1])), model.labels_)
+    twins = CoresetSpectralClustering(2, random_state=0).fit(nx.Graph([(1, 2), (2, "1"), ("1", 1), (1, 4)]))
+    with pytest.raises(ValueError, match="not the fitted nodes: as text two nodes have one name; .*to_numpy"):
+        twins.predict(made(pd.DataFrame(np.eye(4), columns=["1", "2", "3", "4"])))
 
 
 def test_bad_square_frames() -> None:
