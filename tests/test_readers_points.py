@@ -78,6 +78,20 @@ def test_features_are_chosen_by_name_or_number(tmp_path: Path) -> None:
             read_points(path)
 
 
+def test_a_feature_is_one_column(tmp_path: Path) -> None:
+    path = written(tmp_path, "p.csv", FRAME, index=False)
+    for features in (["width", "width"], ["depth", 0, "width"]):
+        with pytest.raises(ValueError, match=r"p\.csv: features= names the column 'width' twice; name every column once"):
+            read_points(path, features=features)
+    path.write_text("a,b,a\n1,2,3\n4,5,6\n")
+    for wanted in (None, ["a", "b"], [0, 2]):
+        with pytest.raises(
+            ValueError, match=r"p\.csv: more than one column is called 'a'; give every column a name of its own"
+        ):
+            read_points(path, features=wanted)
+    assert read_points(path, features=["b", 2]).values.tolist() == [[2, 3], [5, 6]]
+
+
 def test_comments_headers_and_delimiters_can_be_said(tmp_path: Path) -> None:
     path = tmp_path / "p.txt"
     path.write_text("! made by hand\n1 2\n3 4\n\n! the end\n")
@@ -133,8 +147,8 @@ def test_marks_in_quotes_part_no_cells(tmp_path: Path) -> None:
     assert found.values.tolist() == [[1, 2], [3, 4]]
     assert found.names is not None
     assert found.names.tolist() == ['Anna, "A"', "Bert"]
+    path.write_text("1,2\n")
     with pytest.raises(ValueError, match="there is no point below the header; pass header=False"):
-        path.write_text("1,2\n")
         read_points(path, header=True)
 
 

@@ -43,8 +43,8 @@ def predict(
     features: Annotated[
         str | None,
         typer.Option(
-            help="For a model of points: the columns to take, by name or by number from 0, in the order of those that were "
-            "fitted; by default those of their names, or all."
+            help="For a model of points: the columns to take, by name or by number from 0. Columns with the names of the "
+            "fitted features are told by them, others are in their order; by default those of their names, or all."
         ),
     ] = None,
     jobs: Jobs = None,
@@ -69,6 +69,12 @@ def predict(
     fitted.n_jobs = jobs
     if features is not None and fitted.affinity_ == "precomputed":
         raise typer.BadParameter(f"it chooses columns of points, and {model} is a model of a graph", param_hint="--features")
+    if not reading.arguments["compact"]:
+        raise typer.BadParameter(
+            "it makes nodes without edges of ids that do not occur, and such nodes join no cluster; leave it out, ids are "
+            "names here",
+            param_hint="--keep-ids",
+        )
     X, names = _rows(fitted, new, reading, screen, features=features, jobs=jobs)
     read = perf_counter() - begin
     try:
@@ -132,7 +138,22 @@ def _points(fitted: Any, new: Path, features: str | None, reading: Reading) -> t
         raise typer.BadParameter(f"it is about edges, and {new} is a table of rows", param_hint=option)
     known = vars(fitted).pop("feature_names_in_", None)  # scikit-learn would miss them in an array
     points = reading.points(new, features, fitted=known if features is None else None)
-    return points.values, points.names
+    if known is None or not points.named or len(points.features) != len(known):
+        return points.values, points.names
+    return points.values[:, _as_fitted(points.features, known.tolist(), new)], points.names
+
+
+def _as_fitted(chosen: list[str], known: list[str], file: Path) -> list[int]:
+    """Return the chosen columns in the order of the fitted features where they have their names; other names go by places."""
+    if set(chosen) == set(known):
+        return [chosen.index(name) for name in known]
+    if any(name in known and known.index(name) != i for i, name in enumerate(chosen)):
+        given, fitted = ", ".join(chosen), ", ".join(known)
+        raise GraphFileError(
+            f"{file}: the columns {given} are not in the order of the fitted features {fitted}; name them by --features in "
+            "that order"
+        )
+    return list(range(len(chosen)))
 
 
 def _new_nodes(graph: Graph, known: AnyArray | None, n_known: int, file: Path, screen: Screen) -> tuple[sp.csr_array, AnyArray]:

@@ -18,6 +18,7 @@ from corecut import _core
 from corecut._files import GraphFileError, ending_of, first_line, require_arrow
 from corecut._typing import AnyArray, IntArray
 from corecut.advice import advise
+from corecut.node_ids import first_repeat
 from corecut.readers.layout import is_integer, is_number
 from corecut.readers.streams import LineBlocks, Source
 
@@ -130,6 +131,12 @@ class _Table:
             has_names = has_names and 0 not in chosen
         if not chosen:
             raise GraphFileError(f"{self.name}: has no column of numbers")
+        twice = first_repeat(np.array(chosen))
+        if twice is not None:
+            raise GraphFileError(
+                f"{self.name}: features= names the column {self.columns[twice]!r} twice; name every column once"
+            )
+        self._refuse_namesakes([self.columns[i] for i in chosen])
         text = next((i for i in chosen if not self.numeric[i]), None)
         if text is not None:
             raise GraphFileError(
@@ -147,11 +154,18 @@ class _Table:
 
     def _position(self, feature: str | int) -> int:
         if isinstance(feature, str) and feature in self.columns:
+            self._refuse_namesakes([name for name in self.columns if name == feature])
             return self.columns.index(feature)
         if isinstance(feature, int) and 0 <= feature < len(self.columns):
             return feature
         shown = ", ".join(self.columns[:10]) + (" ..." if len(self.columns) > 10 else "")
         raise GraphFileError(f"{self.name}: there is no column {feature!r}; the columns are {shown}")
+
+    def _refuse_namesakes(self, names: list[str]) -> None:
+        """Refuse features of one name: a model could not tell them apart in another file."""
+        twice = first_repeat(np.array([*names, None], dtype=object)[:-1])
+        if twice is not None:
+            raise GraphFileError(f"{self.name}: more than one column is called {twice!r}; give every column a name of its own")
 
 
 def _ids(names: AnyArray) -> AnyArray:
