@@ -499,7 +499,7 @@ def _columns_are_told(made: Any) -> None:
         np.testing.assert_array_equal(model.predict(made(rows.iloc[:, ::-1])), model.labels_)
     np.testing.assert_array_equal(model.predict(made(unnamed.iloc[:, ::-1])), model.labels_)
     twins = CoresetSpectralClustering(2, random_state=0).fit(nx.Graph([(1, 2), (2, "1"), ("1", 1), (1, 4)]))
-    with pytest.raises(ValueError, match="not the fitted nodes: as text two nodes have one name; .*to_numpy"):
+    with pytest.raises(ValueError, match=r"not the fitted nodes: as text two nodes have one name; .*to_numpy"):
         twins.predict(made(pd.DataFrame(np.eye(4), columns=["1", "2", "3", "4"])))
 
 
@@ -514,6 +514,10 @@ def test_bad_square_frames() -> None:
         as_graph(gap)
     with pytest.raises(TypeError, match="the frame holds values that are no numbers"):
         as_graph(frame.astype(object).where(frame > 0, "none"))
+    with pytest.raises(
+        TypeError, match=f"the column '{first}' of the frame holds times, which are no weights; pass a frame of"
+    ):
+        as_graph(frame.apply(pd.to_timedelta, unit="s"))
     with pytest.raises(ValueError, match="negative"):
         as_graph(-frame)
     with pytest.raises(TypeError, match="a graph cannot be made of a Series"):

@@ -290,6 +290,14 @@ def _numbers(frame: Any) -> Any:
     """Return the values of a frame as a matrix of numbers, sparse where the frame is."""
     if hasattr(frame, "sparse") and all(type(kind).__name__ == "SparseDtype" for kind in frame.dtypes):
         return frame.sparse.to_coo()
+    times = next(
+        (name for name, kind in zip(frame.columns, frame.dtypes, strict=True) if getattr(kind, "kind", "") in "mM"), None
+    )
+    if times is not None:  # NumPy would take them for numbers
+        raise TypeError(
+            f"the column {times!r} of the frame holds times, which are no weights; pass a frame of numbers, one row and column "
+            "per node"
+        )
     try:
         return frame.to_numpy(dtype=np.float64, na_value=np.nan)
     except (ValueError, TypeError):
