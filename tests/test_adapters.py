@@ -301,6 +301,14 @@ def test_igraph_names_and_weights() -> None:
     made.vs["name"] = ["a", "a", "c"]
     with pytest.raises(ValueError, match="two nodes have the name 'a' in igraph's vertex attribute 'name'; give every node"):
         as_graph(made)
+    for name in (None, float("nan"), ["b"], (["b"],)):
+        made.vs["name"] = ["a", name, "c"]
+        with pytest.raises(
+            ValueError, match=r"vertex 1 has .* for a name in igraph's .* give every .* or number them with del G\.vs"
+        ):
+            as_graph(made)
+    made.vs["name"] = [None, None, None]
+    assert as_graph(made).node_ids is None
     with pytest.raises(TypeError, match="weight must be the name of an edge attribute"):
         for_igraph.to_graph(made, weight=3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="the graph is empty"):
@@ -575,6 +583,21 @@ def test_annotated_data_are_a_graph() -> None:
     # Of the matrix alone the cells' names are not known: then their order counts, and no column is left empty.
     adata.obs["there"] = CoresetSpectralClustering(3, random_state=0).fit(adata.obsp["connectivities"]).labels_as("anndata")
     assert adata.obs["there"].tolist() == adata.obs["here"].tolist()
+
+
+def test_names_that_occur_twice_are_told_of() -> None:
+    adata = cells()
+    adata.obs_names = ["cell0", *adata.obs_names[:-1]]
+    with pytest.warns(
+        UserWarning, match=r"more than one cell has the name 'cell0' .* numbered .* adata\.obs_names_make_unique"
+    ):
+        model = CoresetSpectralClustering(3, random_state=0).fit(adata)
+    assert list(model.labels_by_name_)[:2] == [0, 1]
+    points = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)), index=[*range(39), 7])
+    with pytest.warns(UserWarning, match=r"more than one row of the frame has the name 7 .* frame\.reset_index\(drop=True\)"):
+        model = CoresetSpectralClustering(2, random_state=0).fit(points)
+    assert list(model.labels_by_name_)[:2] == [0, 1]
+    for_anndata.cluster(adata, 3)  # names no cell
 
 
 def test_what_is_kept_of_a_found_number_of_clusters_fits_into_a_file(tmp_path: Any) -> None:

@@ -228,7 +228,14 @@ def check_features(frame: Any) -> None:
 def row_names(frame: Any) -> AnyArray | None:
     """Return the index of a frame of points as their names; None where it is 0 .. n - 1, or does not tell rows apart."""
     index = getattr(frame, "index", None)
-    if index is None or callable(index) or not getattr(index, "is_unique", False):
+    if index is None or callable(index) or not hasattr(index, "is_unique"):
+        return None
+    if not index.is_unique:
+        twice = index[index.duplicated()].tolist()[0]
+        advise(
+            f"more than one row of the frame has the name {twice!r} in its index, so that points are numbered and have no "
+            "names here; give every row a name of its own for labels by name, or number them with frame.reset_index(drop=True)"
+        )
         return None
     return node_names(list(index))
 

@@ -69,7 +69,7 @@ def predict(
     fitted.n_jobs = jobs
     if features is not None and fitted.affinity_ == "precomputed":
         raise typer.BadParameter(f"it chooses columns of points, and {model} is a model of a graph", param_hint="--features")
-    if not reading.arguments["compact"]:
+    if not reading.arguments["compact"] and fitted.affinity_ == "precomputed":
         raise typer.BadParameter(
             "it makes nodes without edges of ids that do not occur, and such nodes join no cluster; leave it out, ids are "
             "names here",
