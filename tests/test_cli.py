@@ -7,6 +7,8 @@ import json
 import os
 import re
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -117,6 +119,29 @@ def test_labels_to_stdout(run, planted):
     rows = [line.split("\t") for line in result.stdout.splitlines()]
     assert [int(node) for node, _ in rows] == list(range(3000))
     assert {int(label) for _, label in rows} == {0, 1, 2}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+def test_standard_output_that_takes_nothing_is_told_of_in_a_sentence(planted, tmp_path):
+    labels = f"cluster {planted} -k 3 -o - -q"
+    table = f"info {planted} --no-estimate"
+    words = "corecut: error: standard output could not be written ({}); send it elsewhere"
+    closed, full = words.format("it is closed"), words.format("No space left on device")
+    for command, code, message in (
+        (f"{labels} >&-", 1, closed),
+        (f"{labels} > /dev/full", 1, full),
+        (f"{table} >&-", 1, closed),
+        (f"{table} --json > /dev/full", 1, full),
+        ("--version > /dev/full", 1, full),
+        (f"cluster {planted} -k 3 -o out.csv -q >&-", 0, ""),
+        # As other programs do where the reader of a pipe has gone.
+        (f"{labels} | true; exit ${{PIPESTATUS[0]}}", 141, ""),
+        (f"{table} | true; exit ${{PIPESTATUS[0]}}", 141, ""),
+    ):
+        done = subprocess.run(
+            ["bash", "-c", f"{sys.executable} -m corecut {command}"], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr.strip()) == (code, message), command
 
 
 def test_a_graph_that_does_not_fit_goes_through_the_disk(run, planted, tmp_path, monkeypatch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -14,6 +13,7 @@ import typer
 from corecut._files import GraphFileError, ending_of, first_line, is_same
 from corecut._typing import AnyArray
 from corecut.commands.options import Jobs, Reading, reading, shared
+from corecut.commands.printing import print_labels, require_stdout
 from corecut.commands.screen import Screen, screen
 from corecut.graph import Graph
 from corecut.labels import check_labels_path, write_labels
@@ -64,6 +64,8 @@ def predict(
         if is_same(output, new) or is_same(output, model):
             raise typer.BadParameter(f"{output} is a file that is read; give the labels another name", param_hint="--output")
         check_labels_path(output)
+    if to_stdout:
+        require_stdout()
     begin = perf_counter()
     fitted = load(model)
     fitted.n_jobs = jobs
@@ -82,8 +84,7 @@ def predict(
     except (ValueError, TypeError) as error:
         raise GraphFileError(f"{new}: {first_line(error)}") from None
     if to_stdout:
-        ids = range(labels.size) if names is None else names.tolist()
-        sys.stdout.writelines(f"{node}\t{label}\n" for node, label in zip(ids, labels.tolist(), strict=True))
+        print_labels(labels, names)
         return
     if output is not None:
         write_labels(output, labels, names)
