@@ -60,7 +60,7 @@ from corecut.prediction import (
     matrix_fingerprints,
     predict_rows,
 )
-from corecut.selection import Selection, asked_range, check_range, select
+from corecut.selection import Selection, asked_range, check_range, refuse_beyond, select
 from corecut.size_bounds import clusters_within
 
 # What scikit-learn's `SpectralClustering` takes and is not offered, why, and what to use.
@@ -234,6 +234,8 @@ class GraphClusterer:
         """Return the part of a range of k that bounds on sizes leave."""
         least, most = getattr(self, "min_cluster_size", None), getattr(self, "max_cluster_size", None)
         fewest, many = clusters_within(least, most, graph.n_nodes)
+        # Bounds may narrow the range; the graph itself does not do so in silence.
+        refuse_beyond(self.n_clusters, high if high is None or many == graph.n_nodes else min(high, many), graph)
         if many < max(low, fewest) or (high is not None and high < fewest):
             bound = (
                 f"min_cluster_size={least} leaves at most {many}" if many < low else f"max_cluster_size={most} needs {fewest}"

@@ -58,7 +58,7 @@ def scan(
 
     Example: corecut scan friends.txt -k 5..200, or corecut scan points.csv --points
     """
-    from corecut.selection import asked_range, select_n_clusters
+    from corecut.selection import asked_range, refuse_beyond, select_n_clusters
 
     asked = asked_range(clusters)
     if asked is None:
@@ -72,6 +72,7 @@ def scan(
         else:
             loaded, report = stack.enter_context(reading.load(graph, screen, jobs))
             edges = report.edges
+        refuse_beyond(clusters, asked[1], loaded)
         found = select_n_clusters(
             loaded,
             *asked,
