@@ -58,6 +58,18 @@ def test_demo_finds_the_planted_clusters(run, tmp_path):
     assert read_labels(tmp_path / "corecut-demo" / "labels.csv")[1].size == 10_000
 
 
+def test_demo_looks_at_its_folder_before_the_work(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("corecut.commands.demo._show_demo", lambda *_: pytest.fail("work was done"))
+    (tmp_path / "demo" / "labels.csv").mkdir(parents=True)
+    assert "labels.csv is a directory; give a file name" in run("demo", "-o", "demo").stderr
+    # Of work that comes to nothing no folder is left, nor those above it; one with something in it stays.
+    monkeypatch.setattr("corecut.commands.demo._show_demo", lambda *_: (_ for _ in ()).throw(ValueError("stopped")))
+    run("demo", "-o", "new/deep/demo")
+    (tmp_path / "demo" / "labels.csv").rmdir()
+    run("demo", "-o", "demo")
+    assert [path.name for path in tmp_path.iterdir()] == ["demo"]
+
+
 def test_demo_repeats_for_a_seed(run):
     kept = [[line for line in run("demo", "--seed", "3").stdout.splitlines() if not line.endswith(" s")] for _ in range(2)]
     assert kept[0] == kept[1]
@@ -284,7 +296,10 @@ def test_misuse_ends_with_2(run, tmp_path, arguments):
         (("convert", "bad.txt", "b.store"), "bad.txt, line 2"),
         (("convert", "g.txt", "g.txt"), "g.txt exists already"),
         (("evaluate", "g.txt", "bad.txt"), "bad.txt: is not a complete labels file"),
-        (("info", "."), ". is a directory without graph.json"),
+        (("info", "."), ". is a directory without graph.json, not a graph store; give the name of a file in it"),
+        (("plot", "stages", "-", "-o", "x.svg"), "stages is not drawn from standard input (-); give the file of what a run"),
+        (("evaluate", "g.txt", "-"), "labels are not read from standard input (-); give the name of a file"),
+        (("demo", "-o", "g.txt/demo"), "cannot write g.txt/demo: Not a directory"),
     ],
 )
 def test_failure_is_one_sentence_and_ends_with_1(run, tmp_path, arguments, message):
