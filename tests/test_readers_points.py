@@ -178,3 +178,14 @@ def test_points_on_the_command_line(tmp_path: Path) -> None:
     assert adjusted_rand_score(truth, labels) > 0.9
     model = CoresetSpectralClustering(3, n_neighbors=20, random_state=0).fit(values)
     np.testing.assert_array_equal(model.labels_, labels)
+
+
+def test_a_single_point_makes_no_clusters(tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text("a,b\n1,2\n")
+    for command in (["cluster", "-k", "1"], ["scan"]):
+        result = CliRunner().invoke(app, [command[0], str(tmp_path / "one.csv"), "--points", *command[1:]])
+        assert result.exit_code == 1
+        words = (
+            "one.csv: holds 1 point, and clusters are made of 2 or more: give a file with a row for every point; if its first"
+        )
+        assert words in result.stderr

@@ -345,7 +345,7 @@ _Data = tuple[Any, AnyArray | None, dict[str, int], list[str] | None]
 
 def data_of_points(reading: Reading, path: Path, features: str | None) -> _Data:
     """Return what to fit, names, the size of the data, and the names of the features."""
-    table = reading.points(path, features)
+    table = reading.points(path, features, least=2)
     size = {"points": len(table.values), "features": len(table.features)}
     return table.values, table.names, size, table.features if table.named else None
 

@@ -107,7 +107,7 @@ def _graph_of_points(reading: Reading, path: Path, features: str | None, paramet
         model.check_parameters()
     except (ValueError, TypeError) as error:
         raise typer.BadParameter(in_options(str(error))) from None
-    table = reading.points(path, features)
+    table = reading.points(path, features, least=2)
     with Stages(None, verbose=model.verbose, description="corecut") as stage:
         return model._graph(table.values, stage)
 
