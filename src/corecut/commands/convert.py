@@ -24,7 +24,7 @@ def convert(
         Path,
         typer.Argument(
             metavar="TARGET",
-            help="A graph store (a name that ends in .store or in nothing), or a file: .parquet, .csv, .tsv, .txt, .edges, "
+            help="A graph store (a name that ends in .store or in nothing), or a file: .parquet, .pq, .csv, .tsv, .txt, .edges, "
             ".mtx, .graph, .npz; text also with .gz, .zst, .bz2.",
         ),
     ],
