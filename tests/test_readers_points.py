@@ -107,20 +107,20 @@ BAD: dict[str, tuple[bytes, str]] = {
     "text.csv": (b"1,2\n" * 300 + b"3,x\n", "row 301 has 'x', which is no number in column '1'"),
     "short.csv": (
         b"1,2\n" * 300 + b"3\n",
-        r"short\.csv, line 301: has 1 cell where 2 are expected, as many as the first line has; mend",
+        r"short\.csv, line 301: has 1 cell, expected 2, as many as the first line has; mend",
     ),
     "long.csv": (
         b"# c\na,b\n1,2\n\n3,4,9\n",
-        r"long\.csv, line 5: has 3 cells where 2 are expected, .* the first line has; mend or",
+        r"long\.csv, line 5: has 3 cells, expected 2, .* the first line has; mend or",
     ),
-    "bare.csv": (b"1,2\n3,4,9\n5,6\n", "line 2: has 3 cells where 2 are expected"),
+    "bare.csv": (b"1,2\n3,4,9\n5,6\n", "line 2: has 3 cells, expected 2"),
     "head.csv": (
         b"a,b,c\n1,2\n3,4\n",
-        "line 1: has 3 cells where 2 are expected, as many as every other line has; mend or drop",
+        "line 1: has 3 cells, expected 2, as many as every other line has; mend or drop",
     ),
-    "narrow.csv": (b"a,b\n1,2,3\n3,4,9\n", "line 1: has 2 cells where 3 are expected, .* or pass delimiter= if another mark"),
-    "quotes.csv": (b'"x, y",b\n"1",2\n"3",4,5\n', "line 3: has 3 cells where 2 are expected"),
-    "blanks.txt": (b"1 2\n3  4\n5 6 7\n", "line 3: has 3 cells where 2 are expected"),
+    "narrow.csv": (b"a,b\n1,2,3\n3,4,9\n", "line 1: has 2 cells, expected 3, .* or pass delimiter= if another mark"),
+    "quotes.csv": (b'"x, y",b\n"1",2\n"3",4,5\n', "line 3: has 3 cells, expected 2"),
+    "blanks.txt": (b"1 2\n3  4\n5 6 7\n", "line 3: has 3 cells, expected 2"),
     "empty.csv": (b"", "holds no points"),
     "comments.csv": (b"# nothing\n", "there is no point in this file"),
     "header.csv": (b"a,b\n", "the column 'a|holds text"),
@@ -147,6 +147,11 @@ def test_marks_in_quotes_part_no_cells(tmp_path: Path) -> None:
     assert found.values.tolist() == [[1, 2], [3, 4]]
     assert found.names is not None
     assert found.names.tolist() == ['Anna, "A"', "Bert"]
+    path.write_text('name,x\n"Anna\n, ""the\nfirst""",1\n"Bert",3\n')  # over several lines
+    assert read_points(path).values.tolist() == [[1], [3]]
+    path.write_text('name,x\n"Anna\nB",1\n"Bert",3,4\n')
+    with pytest.raises(ValueError, match="line 4: has 3 cells, expected 2"):
+        read_points(path)
     path.write_text("1,2\n")
     with pytest.raises(ValueError, match="there is no point below the header; pass header=False"):
         read_points(path, header=True)

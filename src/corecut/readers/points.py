@@ -229,13 +229,13 @@ def _of_text(source: Source, delimiter: str | None, header: bool | None, comment
         raise GraphFileError(f"{source.name}: there is no point in this file")
     first = lines[0].decode(errors="replace")
     mark = delimiter if delimiter is not None else next((m for m in (",", ";", "\t") if m in first), "")
-    odd = _odd_one(_cell_counts(lines, mark.encode()))
+    odd = _odd_row(lines, mark.encode())
     if odd is not None:
-        number = [i for i, line in enumerate(every, 1) if _is_row(line, comments)][odd.row]
+        number = [i for i, line in enumerate(every, 1) if _is_row(line, comments)][odd.line]
         cells = f"{odd.cells} cell{'s' if odd.cells > 1 else ''}"
         raise GraphFileError(
-            f"{source.name}, line {number}: has {cells} where {odd.expected} are expected, as many as {odd.model} has; mend or "
-            "drop the line, or pass delimiter= if another mark parts the cells"
+            f"{source.name}, line {number}: has {cells}, expected {odd.expected}, as many as {odd.model} has; mend or drop the "
+            "line, or pass delimiter= if another mark parts the cells"
         )
     records = _core.sniff_records(b"\n".join(lines[:_SNIFFED]) + b"\n", mark, "", _SNIFFED)[0]
     rows = [[field.decode(errors="replace").strip() for field, _ in record] for record in records]
@@ -271,33 +271,57 @@ def _is_row(line: bytes, comments: str) -> bool:
     return bool(line.strip()) and chr(line[0]) not in comments
 
 
-def _cell_counts(lines: list[bytes], mark: bytes) -> IntArray:
-    """Return how many cells each line has: NumPy leaves out without a word what a line has behind the chosen columns."""
-    part = re.escape(mark) if mark else rb"\s"
-    # A mark in quotes parts nothing; a quote in the midst of a cell is a letter like others.
-    quoted = re.compile(rb"(?:(?<=" + part + rb")|^)\"(?:[^\"]|\"\")*\"")
-    plain = (quoted.sub(b"x", line) if b'"' in line else line for line in lines)
-    counts = (line.count(mark) + 1 for line in plain) if mark else (len(line.split()) for line in plain)
-    return np.fromiter(counts, np.int64, len(lines))
-
-
 class _Odd(NamedTuple):
-    """A row, from 0, with another number of cells than expected, and what is expected by."""
+    """A row with another number of cells than expected, the line (from 0) where it begins, and what is expected by."""
 
-    row: int
+    line: int
     cells: int
     expected: int
     model: str
 
 
-def _odd_one(counts: IntArray) -> _Odd | None:
-    """Return the row to blame where not all have the same number of cells: the first line, where all others agree."""
+def _odd_row(lines: list[bytes], mark: bytes) -> _Odd | None:
+    """Return the row to blame where not all have the same number of cells: the first one, where all others agree.
+
+    NumPy would leave out without a word what a line has behind the chosen columns.
+    """
+    begin = rb"(?:(?<=" + (re.escape(mark) if mark else rb"\s") + rb')|^)"'
+    # A mark in quotes parts nothing; a quote in the midst of a cell is a letter like others.
+    quoted = re.compile(begin + rb'(?:[^"]|"")*"')
+    counts = _cell_counts(lines, mark, quoted)
+    if (counts == counts[0]).all():
+        return None
+    starts, lines = _whole_rows(lines, re.compile(begin), quoted)
+    counts = _cell_counts(lines, mark, quoted)
     wrong = np.flatnonzero(counts != counts[0])
     if wrong.size == 0:
         return None
     if counts.size > 2 and (counts[1:] == counts[1]).all():
         return _Odd(0, int(counts[0]), int(counts[1]), "every other line")
-    return _Odd(int(wrong[0]), int(counts[wrong[0]]), int(counts[0]), "the first line")
+    first = int(wrong[0])
+    return _Odd(int(starts[first]), int(counts[first]), int(counts[0]), "the first line")
+
+
+def _cell_counts(rows: list[bytes], mark: bytes, quoted: re.Pattern[bytes]) -> IntArray:
+    plain = (quoted.sub(b"x", row) if b'"' in row else row for row in rows)
+    counts = (row.count(mark) + 1 for row in plain) if mark else (len(row.split()) for row in plain)
+    return np.fromiter(counts, np.int64, len(rows))
+
+
+def _whole_rows(lines: list[bytes], begin: re.Pattern[bytes], quoted: re.Pattern[bytes]) -> tuple[IntArray, list[bytes]]:
+    """Return rows and the lines where they begin: a text in quotes may go on in further lines."""
+    starts: list[int] = []
+    rows: list[list[bytes]] = []
+    is_open = False
+    for i, line in enumerate(lines):
+        if is_open:
+            rows[-1].append(line)
+            is_open = line.count(b'"') % 2 == 0
+        else:
+            starts.append(i)
+            rows.append([line])
+            is_open = begin.search(quoted.sub(b"x", line)) is not None
+    return np.array(starts), [b"\n".join(row) for row in rows]
 
 
 def _worded(message: str, columns: list[str], chosen: list[int]) -> str:
