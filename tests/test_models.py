@@ -473,6 +473,7 @@ def test_the_command_line_refuses_in_a_sentence(run: Any) -> None:
         (("predict", "m.model", "strangers.txt"), 1, "names no node of the model: its first is x1, the model's first is n"),
         (("predict", "old.txt", "new.txt"), 1, "is not a model file of corecut"),
         (("predict", "none.model", "new.txt"), 1, "there is no file none.model"),
+        (("predict", "-", "new.txt"), 1, "a model is not read from standard input (-); give the name of its file"),
         (("predict", "p.model", "nothing.csv"), 1, "nothing.csv"),
         (("predict", "p.model", "points.csv"), 1, "points.csv: X has 2 features, but CoresetSpectralClustering is expecting 5"),
         (("predict", "m.model", "negative.npy"), 1, "negative.npy: the graph has a negative weight: entry (0, 0) = -1"),

@@ -66,6 +66,8 @@ def predict(
         check_labels_path(output)
     if to_stdout:
         require_stdout()
+    if str(model) == "-":
+        raise ValueError("a model is not read from standard input (-); give the name of its file")
     begin = perf_counter()
     fitted = load(model)
     fitted.n_jobs = jobs
