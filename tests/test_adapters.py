@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
+from datetime import datetime, timedelta
 from typing import Any
 
 import anndata
@@ -300,6 +301,14 @@ def test_igraph_names_and_weights() -> None:
     made.vs["name"] = ["a", "a", "c"]
     with pytest.raises(ValueError, match="two nodes have the name 'a' in igraph's vertex attribute 'name'; give every node"):
         as_graph(made)
+    for name in (None, float("nan"), ["b"], (["b"],)):
+        made.vs["name"] = ["a", name, "c"]
+        with pytest.raises(
+            ValueError, match=r"vertex 1 has .* for a name in igraph's .* give every .* or number them with del G\.vs"
+        ):
+            as_graph(made)
+    made.vs["name"] = [None, None, None]
+    assert as_graph(made).node_ids is None
     with pytest.raises(TypeError, match="weight must be the name of an edge attribute"):
         for_igraph.to_graph(made, weight=3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="the graph is empty"):
@@ -329,6 +338,17 @@ def edge_frame(**changes: Any) -> pd.DataFrame:
             "row 1 .* and 1 more rows have none; pass",
         ),
         (edge_frame(weight=[1, np.nan, 2]), ValueError, r"row 1 of the table of edges has no weight \(column 'weight'\)"),
+        (
+            edge_frame(weight=[1, np.nan, 2]).set_axis(np.array([10, 20, 30])),
+            ValueError,
+            r"row 20 of the table of edges has no weight",
+        ),
+        (
+            edge_frame(weight=pd.to_datetime(["2020-01-01"] * 3)),
+            TypeError,
+            "the column 'weight' holds times, which are no weights; turn them into numbers .* read_graph",
+        ),
+        (edge_frame(weight=pd.to_timedelta([1, 2, 3], unit="s")), TypeError, "the column 'weight' holds times, which are no"),
         (edge_frame(weight=[1, -2, 2]), ValueError, r"the weight of row 1 \(column 'weight'\) is -2; weights are similarities"),
         (edge_frame(weight=["1", "x", "2"]), TypeError, r"the weight of row 0 \(column 'weight'\) is '1', not a number"),
         (edge_frame(source=[1, 2, 3]), TypeError, "name nodes in two ways, by integers and by text"),
@@ -388,6 +408,10 @@ def test_polars_tables_of_edges() -> None:
     assert entries(as_graph(frame)) == {("a", "b"): 1.5, ("b", "a"): 1.5, ("b", "c"): 2.0, ("c", "b"): 2.0}
     with pytest.raises(ValueError, match=r"row 1 .* has no node \(column 'src'\); pass frame\.drop_nulls\('src'\)"):
         as_graph(pl.DataFrame({"src": ["a", None], "dst": ["b", "c"]}))
+    times = pl.DataFrame({"src": ["a", "b"], "dst": ["b", "c"], "weight": [datetime(2020, 1, 1), datetime(2020, 1, 2)]})
+    for weights in (times, times.with_columns(pl.col("weight").diff().fill_null(timedelta(1)))):
+        with pytest.raises(TypeError, match="the column 'weight' holds times, which are no weights"):
+            as_graph(weights)
 
 
 def test_square_frames_are_graphs_with_a_warning() -> None:
@@ -437,6 +461,56 @@ def test_columns_of_frames_are_told_by_their_names() -> None:
     np.testing.assert_array_equal(model.predict(numbered.iloc[:5, ::-1] * 1.5), expected)
 
 
+def test_columns_of_polars_frames_are_told_by_their_names() -> None:
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    _columns_are_told(lambda frame: pl.DataFrame({str(name): frame[name].to_numpy() for name in frame.columns}))
+
+
+def test_columns_of_frames_without_an_index_are_told_by_their_names() -> None:
+    class Frame:
+        """What corecut uses of a frame of polars."""
+
+        __module__ = "polars.dataframe"
+
+        def __init__(self, frame: pd.DataFrame) -> None:
+            self._frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+            self.columns, self.shape = list(self._frame.columns), frame.shape
+
+        def __getitem__(self, names: list[str]) -> Frame:
+            return Frame(self._frame[names])
+
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+            return np.array(self._frame, dtype=dtype)
+
+    _columns_are_told(Frame)
+
+
+def _columns_are_told(made: Any) -> None:
+    """Check that frames of similarities are read by the names of their columns, where those are text."""
+    frame = FORMS["adjacency"]
+    for model in (
+        CoresetSpectralClustering(3, random_state=0).fit(G),
+        CoresetSpectralClustering(3, affinity="precomputed", random_state=0).fit(frame),
+    ):
+        np.testing.assert_array_equal(model.predict(made(frame.iloc[:, ::-1])), model.labels_)
+        unnamed = frame.set_axis([f"column_{i}" for i in range(len(frame))], axis=1)
+        np.testing.assert_array_equal(model.predict(made(unnamed)), model.labels_)
+        first = frame.columns[0]
+        for other in (frame.rename(columns={first: "nobody"}), unnamed.iloc[:, ::-1]):
+            with pytest.raises(ValueError, match=rf"columns are not the fitted nodes: '{first}' is not among them; .*to_numpy"):
+                model.predict(made(other))
+    # Numbers are names, too, and mere numbers are places.
+    for names in (range(100, 100 + len(frame)), range(len(frame))):
+        numbered = nx.relabel_nodes(G, dict(zip(G, names, strict=True)))
+        model = CoresetSpectralClustering(3, random_state=0).fit(numbered)
+        rows = nx.to_pandas_adjacency(numbered)
+        np.testing.assert_array_equal(model.predict(made(rows.iloc[:, ::-1])), model.labels_)
+    np.testing.assert_array_equal(model.predict(made(unnamed.iloc[:, ::-1])), model.labels_)
+    twins = CoresetSpectralClustering(2, random_state=0).fit(nx.Graph([(1, 2), (2, "1"), ("1", 1), (1, 4)]))
+    with pytest.raises(ValueError, match=r"not the fitted nodes: as text two nodes have one name; .*to_numpy"):
+        twins.predict(made(pd.DataFrame(np.eye(4), columns=["1", "2", "3", "4"])))
+
+
 def test_bad_square_frames() -> None:
     frame = FORMS["adjacency"]
     first = frame.index[0]
@@ -448,6 +522,10 @@ def test_bad_square_frames() -> None:
         as_graph(gap)
     with pytest.raises(TypeError, match="the frame holds values that are no numbers"):
         as_graph(frame.astype(object).where(frame > 0, "none"))
+    with pytest.raises(
+        TypeError, match=f"the column '{first}' of the frame holds times, which are no weights; pass a frame of"
+    ):
+        as_graph(frame.apply(pd.to_timedelta, unit="s"))
     with pytest.raises(ValueError, match="negative"):
         as_graph(-frame)
     with pytest.raises(TypeError, match="a graph cannot be made of a Series"):
@@ -505,6 +583,21 @@ def test_annotated_data_are_a_graph() -> None:
     # Of the matrix alone the cells' names are not known: then their order counts, and no column is left empty.
     adata.obs["there"] = CoresetSpectralClustering(3, random_state=0).fit(adata.obsp["connectivities"]).labels_as("anndata")
     assert adata.obs["there"].tolist() == adata.obs["here"].tolist()
+
+
+def test_names_that_occur_twice_are_told_of() -> None:
+    adata = cells()
+    adata.obs_names = ["cell0", *adata.obs_names[:-1]]
+    with pytest.warns(
+        UserWarning, match=r"more than one cell has the name 'cell0' .* numbered .* adata\.obs_names_make_unique"
+    ):
+        model = CoresetSpectralClustering(3, random_state=0).fit(adata)
+    assert list(model.labels_by_name_)[:2] == [0, 1]
+    points = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)), index=[*range(39), 7])
+    with pytest.warns(UserWarning, match=r"more than one row of the frame has the name 7 .* frame\.reset_index\(drop=True\)"):
+        model = CoresetSpectralClustering(2, random_state=0).fit(points)
+    assert list(model.labels_by_name_)[:2] == [0, 1]
+    for_anndata.cluster(adata, 3)  # names no cell
 
 
 def test_what_is_kept_of_a_found_number_of_clusters_fits_into_a_file(tmp_path: Any) -> None:

@@ -7,6 +7,8 @@ import json
 import os
 import re
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +56,18 @@ def test_demo_finds_the_planted_clusters(run, tmp_path):
     assert picture.startswith(b"\x89PNG")
     assert struct.unpack(">II", picture[16:24]) == (1008, 512)
     assert read_labels(tmp_path / "corecut-demo" / "labels.csv")[1].size == 10_000
+
+
+def test_demo_looks_at_its_folder_before_the_work(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("corecut.commands.demo._show_demo", lambda *_: pytest.fail("work was done"))
+    (tmp_path / "demo" / "labels.csv").mkdir(parents=True)
+    assert "labels.csv is a directory; give a file name" in run("demo", "-o", "demo").stderr
+    # Of work that comes to nothing no folder is left, nor those above it; one with something in it stays.
+    monkeypatch.setattr("corecut.commands.demo._show_demo", lambda *_: (_ for _ in ()).throw(ValueError("stopped")))
+    run("demo", "-o", "new/deep/demo")
+    (tmp_path / "demo" / "labels.csv").rmdir()
+    run("demo", "-o", "demo")
+    assert [path.name for path in tmp_path.iterdir()] == ["demo"]
 
 
 def test_demo_repeats_for_a_seed(run):
@@ -117,6 +131,29 @@ def test_labels_to_stdout(run, planted):
     rows = [line.split("\t") for line in result.stdout.splitlines()]
     assert [int(node) for node, _ in rows] == list(range(3000))
     assert {int(label) for _, label in rows} == {0, 1, 2}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+def test_standard_output_that_takes_nothing_is_told_of_in_a_sentence(planted, tmp_path):
+    labels = f"cluster {planted} -k 3 -o - -q"
+    table = f"info {planted} --no-estimate"
+    words = "corecut: error: standard output could not be written ({}); send it elsewhere"
+    closed, full = words.format("it is closed"), words.format("No space left on device")
+    for command, code, message in (
+        (f"{labels} >&-", 1, closed),
+        (f"{labels} > /dev/full", 1, full),
+        (f"{table} >&-", 1, closed),
+        (f"{table} --json > /dev/full", 1, full),
+        ("--version > /dev/full", 1, full),
+        (f"cluster {planted} -k 3 -o out.csv -q >&-", 0, ""),
+        # As other programs do where the reader of a pipe has gone.
+        (f"{labels} | true; exit ${{PIPESTATUS[0]}}", 141, ""),
+        (f"{table} | true; exit ${{PIPESTATUS[0]}}", 141, ""),
+    ):
+        done = subprocess.run(
+            ["bash", "-c", f"{sys.executable} -m corecut {command}"], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr.strip()) == (code, message), command
 
 
 def test_a_graph_that_does_not_fit_goes_through_the_disk(run, planted, tmp_path, monkeypatch):
@@ -259,7 +296,10 @@ def test_misuse_ends_with_2(run, tmp_path, arguments):
         (("convert", "bad.txt", "b.store"), "bad.txt, line 2"),
         (("convert", "g.txt", "g.txt"), "g.txt exists already"),
         (("evaluate", "g.txt", "bad.txt"), "bad.txt: is not a complete labels file"),
-        (("info", "."), ". is a directory without graph.json"),
+        (("info", "."), ". is a directory without graph.json, not a graph store; give the name of a file in it"),
+        (("plot", "stages", "-", "-o", "x.svg"), "stages is not drawn from standard input (-); give the file of what a run"),
+        (("evaluate", "g.txt", "-"), "labels are not read from standard input (-); give the name of a file"),
+        (("demo", "-o", "g.txt/demo"), "cannot write g.txt/demo: Not a directory"),
     ],
 )
 def test_failure_is_one_sentence_and_ends_with_1(run, tmp_path, arguments, message):

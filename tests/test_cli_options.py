@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import problems
@@ -22,6 +22,10 @@ from corecut.commands import words
 from corecut.commands.cluster import estimator_parameters
 from corecut.commands.machines import machines
 from corecut.commands.options import reading
+from corecut.coreset import Importance
+from corecut.coreset_graphs import Degrees
+from corecut.labelling import Candidates
+from corecut.sampling import Sampler
 
 GROUP: Any = typer.main.get_command(app)
 COMMANDS = {name: GROUP.get_command(None, name) for name in GROUP.list_commands(None)}
@@ -207,6 +211,8 @@ def test_set_takes_what_no_option_says() -> None:
     assert words.SETTABLE.keys() == parameters - own - words.OF_POINTS.keys() - in_python
     assert words.OF_POINTS.keys() <= parameters
     assert own <= words.OPTION_OF.keys()
+    for name, values in (("sampler", Sampler), ("importance", Importance), ("candidates", Candidates), ("degrees", Degrees)):
+        assert all(value in words.SETTABLE[name] for value in get_args(values)), name
 
 
 def test_set_explains_itself(run: Any) -> None:

@@ -254,12 +254,14 @@ def test_bad_names_are_refused(name, tmp_path, no_worker):
         experiment_of(name)
 
 
-def test_missing_data_is_said_in_one_sentence(tiny, tmp_path):
+@pytest.mark.parametrize("name", ["real-data", "all"])
+def test_missing_data_is_said_in_one_sentence(tiny, tmp_path, name):
     (tmp_path / "empty").mkdir()
-    result = corecut("experiment", "real-data", "--out", tmp_path / "x", "--data", tmp_path / "empty")
-    assert result.exit_code == 1
-    assert "corecut: error: there is no file" in result.stderr
-    assert "letter.npz" in result.stderr
+    for folder in (tmp_path / "empty", tmp_path / "nope"):
+        result = corecut("experiment", name, "--out", tmp_path / "x", "--data", folder)
+        assert result.exit_code == 1
+        assert f"the folder {folder} of --data has none of the files letter.npz, mnist.npz; name another" in result.stderr
+    assert not (tmp_path / "x").exists()  # before any folder is made
 
 
 def test_a_set_that_is_missing_leaves_the_others(tiny, data, tmp_path):

@@ -434,6 +434,20 @@ def test_columns_of_new_points_are_found_by_their_names(run: Any) -> None:
     np.savetxt("plain.txt", POINTS, delimiter=";")  # without names, as they come; and the options for text count
     assert run("predict", "p.model", "plain.txt", "--delimiter", ";", "-o", "labels.npy", "-q").exit_code == 0
     np.testing.assert_array_equal(np.load("labels.npy"), model.labels_)
+    # Features that are chosen are told by their names, too, in any order; other names go by their places.
+    for wanted in ("e,d,c,b,a", "3,4,2,5,1"):
+        assert run("predict", "p.model", "other.csv", "--features", wanted, "-o", "labels.npy", "-q").exit_code == 0
+        np.testing.assert_array_equal(np.load("labels.npy"), model.labels_)
+    Path("renamed.csv").write_text(Path("old.csv").read_text().replace("a,b,c,d,e", "a,b,C,D,E"))
+    assert run("predict", "p.model", "renamed.csv", "--features", "a,b,C,D,E", "-o", "labels.npy", "-q").exit_code == 0
+    np.testing.assert_array_equal(np.load("labels.npy"), model.labels_)
+    words = (
+        "the columns b, a, C, D, E are not in the order of the fitted features a, b, c, d, e; name them by --features in that"
+    )
+    done = run("predict", "p.model", "renamed.csv", "--features", "b,a,C,D,E")
+    assert (done.exit_code, words in done.stderr.replace("\n", " ")) == (1, True)
+    done = run("predict", "p.model", "old.csv", "--features", "a,a,b,c,d")
+    assert "old.csv: --features names the column 'a' twice; name every column once" in done.stderr
     Path("few.csv").write_text("a,b,c,d,f\n1,2,3,4,5\n")
     assert "there is no column 'e'; the columns are a, b, c, d, f" in run("predict", "p.model", "few.csv").stderr
     CoresetSpectralClustering(3, random_state=3).fit(POINTS).save("unnamed.model")
@@ -459,6 +473,7 @@ def test_the_command_line_refuses_in_a_sentence(run: Any) -> None:
         (("predict", "m.model", "strangers.txt"), 1, "names no node of the model: its first is x1, the model's first is n"),
         (("predict", "old.txt", "new.txt"), 1, "is not a model file of corecut"),
         (("predict", "none.model", "new.txt"), 1, "there is no file none.model"),
+        (("predict", "-", "new.txt"), 1, "a model is not read from standard input (-); give the name of its file"),
         (("predict", "p.model", "nothing.csv"), 1, "nothing.csv"),
         (("predict", "p.model", "points.csv"), 1, "points.csv: X has 2 features, but CoresetSpectralClustering is expecting 5"),
         (("predict", "m.model", "negative.npy"), 1, "negative.npy: the graph has a negative weight: entry (0, 0) = -1"),
@@ -468,6 +483,7 @@ def test_the_command_line_refuses_in_a_sentence(run: Any) -> None:
             2,
             "it chooses columns of points, and m.model is a model of a graph",
         ),
+        (("predict", "m.model", "new.txt", "--keep-ids"), 2, "ids that do not occur, and such nodes join no cluster; leave it"),
         (("predict", "p.model", "old.txt"), 1, "old.txt"),
         (("predict", "m.model", "new.txt", "-o", "m.model"), 2, "is a file that is read"),
         (("predict", "m.model", "new.txt", "-o", "labels.doc"), 1, "cannot tell the format"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
+import anndata
 import checks
+import networkx as nx
 import numpy as np
 import problems
 import pytest
@@ -378,11 +380,15 @@ def test_new_data_that_do_not_fit_are_refused(hidden: Any, points: Any) -> None:
         of_points.predict(np.full((2, 5), np.nan))
     with pytest.raises(TypeError, match="the name of a file"):
         model.predict("rows.npz")
+    cells = anndata.AnnData(np.zeros((3, 2)))
+    for other, kind in ((nx.path_graph(3), "a Graph of networkx"), (cells, "an AnnData of anndata"), ({"a": ["b"]}, "a dict")):
+        with pytest.raises(TypeError, match=f"X is {kind}; predict takes a row of similarities .* or a corecut.Graph"):
+            model.predict(other)
     with pytest.raises(TypeError, match="X is a NoneType; predict takes a row of similarities to the fitted nodes"):
         model.predict(None)
     with pytest.raises(ValueError, match=f"rows of X are not of one length: expected {n} similarities in each"):
         model.predict([[1.0] * n, [1.0]])
-    with pytest.raises(TypeError, match="X is a Graph; predict takes points, as this model was fitted on points"):
+    with pytest.raises(TypeError, match="X is a Graph of corecut; predict takes points, as this model was fitted on points"):
         of_points.predict(Graph.from_matrix(graph))
     pd = pytest.importorskip("pandas")
     with pytest.raises(ValueError, match=r"the column 3 holds text \('x'\)"):

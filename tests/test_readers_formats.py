@@ -159,6 +159,11 @@ MM = b"%%MatrixMarket matrix coordinate real symmetric\n"
         ),
         ("g.graph", b"3 2 001\n2 1.0000000001 3 5\n1 1\n1 6\n", "line 2: .* node 1 names node 3, whose line 4 gives"),
         ("g.graph", b"2 1 001\n2 1\n1 5\n", "line 2: .* whose line 3 gives the edge the weight 5 instead of 1"),
+        (
+            "g.model",
+            b"\x93CORECUT MODEL\r\n\x00",
+            "is a model of corecut; give the file of a graph; corecut predict takes the model",
+        ),
         ("g.npz", b"rubbish", "is not a complete NumPy archive"),
         ("g.npz", b"PK\x03\x04 rubbish", "is not a complete NumPy archive"),
         ("g.parquet", b"PAR1 rubbish", "is not a complete Parquet file"),
@@ -172,6 +177,16 @@ def test_malformed_files_give_one_clear_message(tmp_path, name, content, message
         read_graph(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_names_of_no_file(tmp_path):
+    with pytest.raises(ValueError, match="the name of the file to read is empty; give one"):
+        read_graph("")
+    pq.write_table(pa.table({"source": [0], "target": [1]}), tmp_path / "part-0.parquet")
+    with pytest.raises(
+        GraphFileError, match=r"without graph\.json, .*; a folder of Parquet files is read by corecut cluster --dask"
+    ):
+        read_graph(tmp_path)
 
 
 def saved(**arrays) -> bytes:

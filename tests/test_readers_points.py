@@ -78,6 +78,20 @@ def test_features_are_chosen_by_name_or_number(tmp_path: Path) -> None:
             read_points(path)
 
 
+def test_a_feature_is_one_column(tmp_path: Path) -> None:
+    path = written(tmp_path, "p.csv", FRAME, index=False)
+    for features in (["width", "width"], ["depth", 0, "width"]):
+        with pytest.raises(ValueError, match=r"p\.csv: features= names the column 'width' twice; name every column once"):
+            read_points(path, features=features)
+    path.write_text("a,b,a\n1,2,3\n4,5,6\n")
+    for wanted in (None, ["a", "b"], [0, 2]):
+        with pytest.raises(
+            ValueError, match=r"p\.csv: more than one column is called 'a'; give every column a name of its own"
+        ):
+            read_points(path, features=wanted)
+    assert read_points(path, features=["b", 2]).values.tolist() == [[2, 3], [5, 6]]
+
+
 def test_comments_headers_and_delimiters_can_be_said(tmp_path: Path) -> None:
     path = tmp_path / "p.txt"
     path.write_text("! made by hand\n1 2\n3 4\n\n! the end\n")
@@ -91,7 +105,22 @@ BAD: dict[str, tuple[bytes, str]] = {
     "gap.csv": (b"a,b\n1,2\n3,\n", "row 2 has no value in column 'b'; drop the row, or mend it"),
     "nan.csv": (b"a,b\n1,2\n3,nan\n", "row 2 has no finite value in column 'b'; drop it"),
     "text.csv": (b"1,2\n" * 300 + b"3,x\n", "row 301 has 'x', which is no number in column '1'"),
-    "ragged.csv": (b"1,2\n" * 300 + b"3\n", "row"),
+    "short.csv": (
+        b"1,2\n" * 300 + b"3\n",
+        r"short\.csv, line 301: has 1 cell, expected 2, as many as the first line has; mend",
+    ),
+    "long.csv": (
+        b"# c\na,b\n1,2\n\n3,4,9\n",
+        r"long\.csv, line 5: has 3 cells, expected 2, .* the first line has; mend or",
+    ),
+    "bare.csv": (b"1,2\n3,4,9\n5,6\n", "line 2: has 3 cells, expected 2"),
+    "head.csv": (
+        b"a,b,c\n1,2\n3,4\n",
+        "line 1: has 3 cells, expected 2, as many as every other line has; mend or drop",
+    ),
+    "narrow.csv": (b"a,b\n1,2,3\n3,4,9\n", "line 1: has 2 cells, expected 3, .* or pass delimiter= if another mark"),
+    "quotes.csv": (b'"x, y",b\n"1",2\n"3",4,5\n', "line 3: has 3 cells, expected 2"),
+    "blanks.txt": (b"1 2\n3  4\n5 6 7\n", "line 3: has 3 cells, expected 2"),
     "empty.csv": (b"", "holds no points"),
     "comments.csv": (b"# nothing\n", "there is no point in this file"),
     "header.csv": (b"a,b\n", "the column 'a|holds text"),
@@ -109,6 +138,23 @@ def test_bad_files_are_refused_in_a_sentence(tmp_path: Path, name: str) -> None:
     with pytest.raises(ValueError, match=words) as caught:
         read_points(tmp_path / name)
     assert "\n" not in str(caught.value)
+
+
+def test_marks_in_quotes_part_no_cells(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text('name,"size, in m",note 5" wide\n"Anna, ""A""",1,2\n"Bert",3,4\n')
+    found = read_points(path)
+    assert found.values.tolist() == [[1, 2], [3, 4]]
+    assert found.names is not None
+    assert found.names.tolist() == ['Anna, "A"', "Bert"]
+    path.write_text('name,x\n"Anna\n, ""the\nfirst""",1\n"Bert",3\n')  # over several lines
+    assert read_points(path).values.tolist() == [[1], [3]]
+    path.write_text('name,x\n"Anna\nB",1\n"Bert",3,4\n')
+    with pytest.raises(ValueError, match="line 4: has 3 cells, expected 2"):
+        read_points(path)
+    path.write_text("1,2\n")
+    with pytest.raises(ValueError, match="there is no point below the header; pass header=False"):
+        read_points(path, header=True)
 
 
 def test_arrays_that_are_no_table(tmp_path: Path) -> None:
@@ -137,3 +183,14 @@ def test_points_on_the_command_line(tmp_path: Path) -> None:
     assert adjusted_rand_score(truth, labels) > 0.9
     model = CoresetSpectralClustering(3, n_neighbors=20, random_state=0).fit(values)
     np.testing.assert_array_equal(model.labels_, labels)
+
+
+def test_a_single_point_makes_no_clusters(tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text("a,b\n1,2\n")
+    for command in (["cluster", "-k", "1"], ["scan"]):
+        result = CliRunner().invoke(app, [command[0], str(tmp_path / "one.csv"), "--points", *command[1:]])
+        assert result.exit_code == 1
+        words = (
+            "one.csv: holds 1 point, and clusters are made of 2 or more: give a file with a row for every point; if its first"
+        )
+        assert words in result.stderr

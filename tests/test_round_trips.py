@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 
 from corecut import Graph, read_graph, write_graph
 
-WITH_IDS = ["g.csv", "g.tsv", "g.txt", "g.edges.gz", "g.csv.bz2", "g.parquet", "g.npz", "g.store"]
+WITH_IDS = ["g.csv", "g.tsv", "g.txt", "g.edges.gz", "g.csv.bz2", "g.parquet", "g.pq", "g.npz", "g.store"]
 WITHOUT_IDS = ["g.mtx", "g.mtx.gz", "g.graph", "g.metis.bz2"]
 
 HOSTILE = [

@@ -303,6 +303,23 @@ def test_ranges_that_make_no_sense_are_refused(planted: Any, arguments: Any, err
         select_n_clusters(planted[0], *arguments)
 
 
+def test_ranges_beyond_the_nodes_are_refused_as_they_were_typed(tmp_path: Path) -> None:
+    ring = sp.csr_array(np.roll(np.eye(40), 1, axis=0) + np.roll(np.eye(40), -1, axis=0))
+    alone = sp.block_diag([ring, sp.csr_array((5, 5))], format="csr")  # nodes without edges, whom no cluster needs
+    for graph, asked in ((ring, "2..41"), (ring, "50..60"), (alone, "2..41")):
+        high = asked.partition("..")[2]
+        words = f"n_clusters={asked} goes up to {high}, more than the 40 nodes that have edges: ask for at most as many"
+        with pytest.raises(ValueError, match=words):
+            CoresetSpectralClustering(asked, random_state=0).fit(graph)
+    bounded = CoresetSpectralClustering("2..41", min_cluster_size=10, random_state=0).fit(ring)
+    assert 2 <= bounded.n_clusters_ <= 4
+    write_graph(ring, tmp_path / "ring.txt")
+    for command in ("cluster", "scan"):
+        done = CliRunner().invoke(app, [command, str(tmp_path / "ring.txt"), "-k", "2..41"])
+        assert done.exit_code == 1
+        assert "-k 2..41 goes up to 41, more than the 40 nodes that have edges: ask for at most as many" in done.stderr
+
+
 def test_other_nonsense_is_refused(planted: Any) -> None:
     with pytest.raises(ValueError, match="n_init must be at least 1"):
         select_n_clusters(planted[0], n_init=0)

@@ -59,7 +59,7 @@ def test_a_command_loads_what_it_uses(folder: Path, arguments: tuple[str, ...]) 
     modules = loaded(folder, *arguments)
     assert modules & HEAVY == set()
     commands = {name for name in modules if name.startswith("corecut.commands.")}
-    shared = {f"corecut.commands.{name}" for name in ("machines", "options", "screen", "words", arguments[0])}
+    shared = {f"corecut.commands.{name}" for name in ("machines", "options", "printing", "screen", "words", arguments[0])}
     assert commands <= shared
 
 

@@ -13,7 +13,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -318,6 +318,20 @@ def temporary_folder() -> Iterator[Path]:
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[None]:
+    """Make a folder for results before the work that they take; if that comes to nothing, no empty folder is left."""
+    made = [folder for folder in (path, *path.parents) if not folder.exists()]
+    try:
+        with naming(path):
+            path.mkdir(parents=True, exist_ok=True)
+        yield
+    finally:
+        with suppress(OSError):  # it holds something
+            for folder in made:
+                folder.rmdir()
 
 
 def _siblings(path: Path, before: str, behind: str) -> list[Path]:

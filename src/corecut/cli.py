@@ -2,7 +2,8 @@
 
 A command's module is loaded when the command is called: a run of one does not wait for what the others need.
 
-Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 misuse, 130 stopped by Ctrl-C.
+Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 misuse, 130 stopped by Ctrl-C, 141 where
+nobody reads the results any longer (`| head`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typer.core import TyperGroup
 
 from corecut import __version__
 from corecut.commands.options import remember_command
+from corecut.commands.printing import READER_GONE, let_go
 from corecut.commands.words import in_options
 from corecut.engines.scratch import EngineError
 
@@ -52,7 +54,8 @@ class _Commands(TyperGroup):
             try:
                 return super().invoke(ctx)
             except BrokenPipeError:
-                raise
+                let_go()
+                raise typer.Exit(READER_GONE) from None
             except KeyboardInterrupt as stopped:
                 typer.echo(f"corecut: stopped; {str(stopped) or 'nothing was written'}", err=True)
                 raise typer.Exit(_INTERRUPTED) from None
@@ -81,7 +84,12 @@ def main() -> None:
     """Run the command line."""
     # Told to stop, clean up like after Ctrl-C: temporary files go away.
     signal.signal(signal.SIGTERM, _stop)
-    app()
+    try:
+        app()
+    except OSError as error:  # of --help and --version, which are printed before a command runs
+        let_go()
+        typer.echo(f"corecut: error: standard output could not be written ({error.strerror}); send it elsewhere", err=True)
+        sys.exit(1)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

@@ -32,9 +32,8 @@ from corecut.graph import (
     adapter_named,
     adapter_of,
     as_graph,
-    is_path,
 )
-from corecut.kinds import is_surely_graph, looks_like_graph
+from corecut.kinds import is_surely_graph, kind_of, looks_like_graph
 from corecut.model_content import packed, unpacked
 from corecut.model_files import ModelFile, write_model
 from corecut.neighbors import (
@@ -60,7 +59,7 @@ from corecut.prediction import (
     matrix_fingerprints,
     predict_rows,
 )
-from corecut.selection import Selection, asked_range, check_range, select
+from corecut.selection import Selection, asked_range, check_range, refuse_beyond, select
 from corecut.size_bounds import clusters_within
 
 # What scikit-learn's `SpectralClustering` takes and is not offered, why, and what to use.
@@ -151,8 +150,7 @@ class GraphClusterer:
                 self._prepared = FittedInput(affinity, graph.n_nodes, fingerprints=given)
                 return graph
             if is_surely_graph(X):
-                kind = "the name of a file" if is_path(X) else f"a {type(X).__name__} of {type(X).__module__.partition('.')[0]}"
-                raise ValueError(f'X is {kind}, which affinity={affinity!r} does not take: use "auto" or "precomputed"')
+                raise ValueError(f'X is {kind_of(X)}, which affinity={affinity!r} does not take: use "auto" or "precomputed"')
             X = self._named_points(X)
             points = self._checked_points(X)
             self._prepared = self._kept(X, points, affinity)
@@ -234,6 +232,8 @@ class GraphClusterer:
         """Return the part of a range of k that bounds on sizes leave."""
         least, most = getattr(self, "min_cluster_size", None), getattr(self, "max_cluster_size", None)
         fewest, many = clusters_within(least, most, graph.n_nodes)
+        # Bounds may narrow the range; the graph itself does not do so in silence.
+        refuse_beyond(self.n_clusters, high if high is None or many == graph.n_nodes else min(high, many), graph)
         if many < max(low, fewest) or (high is not None and high < fewest):
             bound = (
                 f"min_cluster_size={least} leaves at most {many}" if many < low else f"max_cluster_size={most} needs {fewest}"
@@ -383,8 +383,7 @@ class GraphClusterer:
         """Check new data against what was fitted."""
         of_graph = self._source.affinity == "precomputed"
         if is_surely_graph(X) and not (of_graph and isinstance(X, Graph)):
-            kind = "the name of a file" if is_path(X) else f"a {type(X).__name__}"
-            raise TypeError(f"X is {kind}; {PREDICTED['graph' if of_graph else 'points']}")
+            raise TypeError(f"X is {kind_of(X)}; {PREDICTED['graph' if of_graph else 'points']}")
         if of_graph:
             return checked_rows(X, self._source.n_columns, self._names, owner=type(self).__name__)
         return self._checked_points(_points_of(X), new=True)

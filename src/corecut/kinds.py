@@ -20,6 +20,15 @@ def is_surely_graph(X: Any) -> bool:
     return adapter is not None and not (hasattr(adapter, "is_graph") and hasattr(X, "shape"))
 
 
+def kind_of(X: Any) -> str:
+    """Return what `X` is in words, with the library that made it: `Graph` is the name of many things."""
+    if is_path(X):
+        return "the name of a file"
+    kind, library = type(X).__name__, type(X).__module__.partition(".")[0]
+    article = "an" if kind[0] in "AEIOUaeiou" else "a"
+    return f"{article} {kind}" + ("" if library == "builtins" else f" of {library}")
+
+
 def looks_like_graph(X: Any) -> bool:
     """Say whether `X` is a graph or a square sparse matrix; warn of anything else that could be a graph, too."""
     if is_surely_graph(X):

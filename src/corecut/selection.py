@@ -298,6 +298,16 @@ def check_range(k_min: Any, k_max: Any, graph: Graph) -> tuple[int, int]:
     return low, high
 
 
+def refuse_beyond(n_clusters: Any, k_max: int | None, graph: Graph) -> None:
+    """Refuse a range of k, named as it was asked for, that ends beyond the number of nodes that have edges."""
+    nodes = int(np.count_nonzero(graph.degrees))
+    if k_max is not None and k_max > nodes > 0:
+        raise ValueError(
+            f"n_clusters={n_clusters} goes up to {k_max}, more than the {nodes} nodes that have edges: ask for at most as many "
+            "clusters"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class _Ask:
     """What a selection is asked for, but for its range."""

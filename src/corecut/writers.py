@@ -25,7 +25,8 @@ from corecut.store import GraphStore
 
 _BLOCK_ENTRIES = 1 << 22
 _STORES = ("", ".store")
-_EDGE_LISTS = (".csv", ".tsv", ".txt", ".edges", ".parquet")
+_PARQUET = (".parquet", ".pq")
+_EDGE_LISTS = (".csv", ".tsv", ".txt", ".edges", *_PARQUET)
 # Text ids that need no quotes. All others get them: numbers, which would be read as such, what could be taken for a comment or
 # a header, and what holds blanks or marks.
 _PLAIN = re.compile(r"[A-Za-z_\u0080-\U0010ffff][\w./:@+\u0080-\U0010ffff-]*")
@@ -42,8 +43,8 @@ def write_graph(graph: Any, path: str | Path, *, overwrite: bool = False) -> Non
         lists, Parquet, .npz, stores); where it has none, a warning says so.
     path
         Ends in .csv or .tsv (with a header), .txt or .edges (an edge list parted by tabs), .mtx (MatrixMarket), .graph or
-        .metis (METIS), .npz (scipy) or .parquet; text may also be compressed (.gz, .bz2, .zst). With .store or no ending it
-        becomes a graph store. Edge lists hold no nodes without edges, and a warning tells how many are left out;
+        .metis (METIS), .npz (scipy), .parquet or .pq; text may also be compressed (.gz, .bz2, .zst). With .store or no
+        ending it becomes a graph store. Edge lists hold no nodes without edges, and a warning tells how many are left out;
         MatrixMarket and METIS hold no ids.
     overwrite
         Replace a file or store of that name.
@@ -79,7 +80,7 @@ def write_graph(graph: Any, path: str | Path, *, overwrite: bool = False) -> Non
                 "choose npz, MatrixMarket or a store"
             )
     with atomic_file(file, overwrite=overwrite) as temporary:
-        if ending == ".parquet":
+        if ending in _PARQUET:
             _write_parquet(graph, temporary)
         elif ending == ".npz":
             with temporary.open("wb") as stream:
@@ -94,7 +95,7 @@ def check_graph_path(path: str | Path, *, overwrite: bool) -> Path:
     file = Path(path)
     ending = ending_of(file)
     check_target(file, directory=ending in _STORES)
-    if ending not in (*_STORES, *_ENDINGS) or (ending in (*_STORES, ".npz", ".parquet") and file.suffix.lower() in PACKED):
+    if ending not in (*_STORES, *_ENDINGS) or (ending in (*_STORES, ".npz", *_PARQUET) and file.suffix.lower() in PACKED):
         raise ValueError(
             f"cannot tell the format of {file}; end the name in {', '.join(sorted(_ENDINGS))}, or in .store or nothing "
             "for a graph store"
@@ -237,4 +238,4 @@ _TEXT_WRITERS: dict[str, Callable[[Graph, BinaryIO], None]] = {
     ".graph": _write_metis,
     ".metis": _write_metis,
 }
-_ENDINGS = (*_TEXT_WRITERS, ".npz", ".parquet")
+_ENDINGS = (*_TEXT_WRITERS, ".npz", *_PARQUET)

@@ -12,6 +12,7 @@ import numpy as np
 
 from corecut._typing import AnyArray
 from corecut.adapters import node_names
+from corecut.advice import advise
 from corecut.estimators import CoresetSpectralClustering
 from corecut.graph import Check, Graph, Symmetrize, with_names
 
@@ -126,7 +127,15 @@ def graph_key(adata: Any, *, obsp: str = "connectivities", neighbors_key: str | 
 def opened(adata: Any, *, symmetrize: Symmetrize, check: Check, n_jobs: int | None) -> Graph:
     """Return the graph of the cells' neighbours with their names."""
     matrix = adata.obsp[graph_key(adata)]
-    names = node_names(list(adata.obs_names)) if adata.obs_names.is_unique else None
+    names = None
+    if adata.obs_names.is_unique:
+        names = node_names(list(adata.obs_names))
+    else:
+        twice = adata.obs_names[adata.obs_names.duplicated()][0]
+        advise(
+            f"more than one cell has the name {twice!r} in adata.obs_names, so that cells are numbered and have no names here; "
+            "call adata.obs_names_make_unique() for labels by name"
+        )
     return with_names(Graph.from_matrix(matrix, symmetrize=symmetrize, check=check, n_jobs=n_jobs), names)
 
 

@@ -60,7 +60,7 @@ def to_graph(G: Any, *, weight: str | None = "weight", symmetrize: Symmetrize = 
     n = G.vcount()
     if n == 0:
         raise ValueError("the graph is empty: it has 0 nodes")
-    names = unique_names(G.vs["name"], "igraph's vertex attribute 'name'") if "name" in G.vs.attributes() else None
+    names = _names(G)
     ends = np.array(G.get_edgelist(), dtype=np.int64).reshape(-1, 2)
     weights = None
     if weight in G.es.attributes():
@@ -77,6 +77,25 @@ def to_graph(G: Any, *, weight: str | None = "weight", symmetrize: Symmetrize = 
     return graph_of_edges(
         ends[:, 0], ends[:, 1], weights, rules=EdgeRules("sum"), n_nodes=n, node_ids=names, threads=thread_count(n_jobs)
     )
+
+
+def _names(G: Any) -> AnyArray | None:
+    """Return the vertices' names, None where they have none; refuse a name that no dict of labels could hold."""
+    names = G.vs["name"] if "name" in G.vs.attributes() else [None]
+    if all(name is None for name in names):
+        return None
+    for i, name in enumerate(names):
+        try:
+            hash(name)
+            good = name is not None and not (isinstance(name, float) and np.isnan(name))
+        except TypeError:
+            good = False
+        if not good:
+            raise ValueError(
+                f"vertex {i} has {name!r} for a name in igraph's vertex attribute 'name'; give every vertex a text or a "
+                'number, or number them with del G.vs["name"]'
+            )
+    return unique_names(names, "igraph's vertex attribute 'name'")
 
 
 def labels_of(labels: AnyArray, names: AnyArray | None) -> list[int]:

@@ -132,6 +132,11 @@ def to_graph(
     if weights and len(chosen) > 2:
         values, missing = _values(frame, chosen[2])
         _refuse_gaps(frame, chosen[2], missing, "weight")
+        if values.dtype.kind in "mM":
+            raise TypeError(
+                f"the column {chosen[2]!r} holds times, which are no weights; turn them into numbers of 0 or more, or leave "
+                "weights out with read_graph(frame, weights=False)"
+            )
         weight = checked_weights(values, lambda i: f"row {_row(frame, i)} (column {chosen[2]!r})")
     return graph_of_edges(
         source,
@@ -223,7 +228,14 @@ def check_features(frame: Any) -> None:
 def row_names(frame: Any) -> AnyArray | None:
     """Return the index of a frame of points as their names; None where it is 0 .. n - 1, or does not tell rows apart."""
     index = getattr(frame, "index", None)
-    if index is None or callable(index) or not getattr(index, "is_unique", False):
+    if index is None or callable(index) or not hasattr(index, "is_unique"):
+        return None
+    if not index.is_unique:
+        twice = index[index.duplicated()].tolist()[0]
+        advise(
+            f"more than one row of the frame has the name {twice!r} in its index, so that points are numbered and have no "
+            "names here; give every row a name of its own for labels by name, or number them with frame.reset_index(drop=True)"
+        )
         return None
     return node_names(list(index))
 
@@ -231,19 +243,28 @@ def row_names(frame: Any) -> AnyArray | None:
 def columns_of_nodes(frame: Any, names: AnyArray | None) -> Any:
     """Return a frame of similarities with its columns in the order of the fitted nodes, where it calls them by their names.
 
-    Columns without names of their own, numbered or as polars calls them, are in that order already.
+    Columns without names of their own, numbered or as polars calls them, are in that order already. Where all columns are text,
+    as those of polars always are, a node is known by its name as text.
     """
-    columns = list(getattr(frame, "columns", ()))
-    nodes = list(range(len(columns))) if names is None else names.tolist()
-    if columns == nodes or len(columns) != len(nodes) or not hasattr(frame, "index"):
+    if len(getattr(frame, "shape", ())) != 2:
         return frame
-    if set(columns) == set(nodes):
+    columns = list(frame.columns)
+    nodes: list[Any] = list(range(len(columns))) if names is None else names.tolist()
+    unnamed: list[Any] = list(range(len(columns))) if hasattr(frame, "index") else [f"column_{i}" for i in range(len(columns))]
+    if all(isinstance(name, str) for name in columns):
+        nodes = unnamed if names is None and set(columns) == set(unnamed) else [str(name) for name in nodes]
+    if columns == nodes or len(columns) != len(nodes):
+        return frame
+    if set(columns) == set(nodes) and len(set(nodes)) == len(nodes):
         return frame[nodes]
-    if names is None or columns == list(range(len(columns))):
+    if names is None or columns == unnamed:
         return frame
-    missing = next(name for name in nodes if name not in set(columns))
+    known = set(columns)
+    missing = next((name for name in nodes if name not in known), None)
+    # All may be there where two nodes, 1 and "1", have one text.
+    what = f"{missing!r} is not among them" if missing is not None else "as text two nodes have one name"
     raise ValueError(
-        f"the frame's columns are not the fitted nodes: {missing!r} is not among them; name the columns as the nodes are, or "
+        f"the frame's columns are not the fitted nodes: {what}; name the columns as the nodes are, or "
         "pass frame.to_numpy() if they are in the nodes' order"
     )
 
@@ -276,6 +297,14 @@ def _numbers(frame: Any) -> Any:
     """Return the values of a frame as a matrix of numbers, sparse where the frame is."""
     if hasattr(frame, "sparse") and all(type(kind).__name__ == "SparseDtype" for kind in frame.dtypes):
         return frame.sparse.to_coo()
+    times = next(
+        (name for name, kind in zip(frame.columns, frame.dtypes, strict=True) if getattr(kind, "kind", "") in "mM"), None
+    )
+    if times is not None:  # NumPy would take them for numbers
+        raise TypeError(
+            f"the column {times!r} of the frame holds times, which are no weights; pass a frame of numbers, one row and column "
+            "per node"
+        )
     try:
         return frame.to_numpy(dtype=np.float64, na_value=np.nan)
     except (ValueError, TypeError):
@@ -340,7 +369,9 @@ def _values(frame: Any, name: Any) -> tuple[AnyArray, AnyArray]:
 
 
 def _row(frame: Any, i: int) -> str:
-    return repr(frame.index[i]) if hasattr(frame, "index") else str(i)
+    """Return the name of a row as people write it: NumPy's numbers show their type."""
+    name = frame.index[i] if hasattr(frame, "index") else i
+    return repr(name.item() if isinstance(name, np.generic) else name)
 
 
 def _refuse_gaps(frame: Any, name: Any, missing: AnyArray, what: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -16,7 +15,7 @@ import typer
 
 from corecut._files import check_target, is_same, lies_in, show_size
 from corecut._progress import Stages
-from corecut._typing import AnyArray, FloatArray, IntArray, LabelArray
+from corecut._typing import AnyArray, FloatArray, IntArray
 from corecut.advice import listening
 from corecut.commands.machines import Machines, machines
 from corecut.commands.options import (
@@ -31,6 +30,7 @@ from corecut.commands.options import (
     shared,
     typed_command,
 )
+from corecut.commands.printing import print_labels, require_stdout
 from corecut.commands.screen import Listing, Screen, screen
 from corecut.commands.words import OF_POINTS, OPTION_OF, SETTABLE, in_options
 from corecut.edges import EdgeReport
@@ -328,6 +328,8 @@ def labels_path(
     if output is None or str(output) == "-":
         if output is not None and as_json:
             raise typer.BadParameter("-o - and --json both print to stdout; give -o a file name", param_hint="--json")
+        if output is not None:
+            require_stdout()
         return output
     if is_same(output, graph):
         raise typer.BadParameter(f"{output} is the graph that is read; give the labels another name", param_hint="--output")
@@ -349,7 +351,7 @@ _Data = tuple[Any, AnyArray | None, dict[str, int], list[str] | None]
 
 def data_of_points(reading: Reading, path: Path, features: str | None) -> _Data:
     """Return what to fit, names, the size of the data, and the names of the features."""
-    table = reading.points(path, features)
+    table = reading.points(path, features, least=2)
     size = {"points": len(table.values), "features": len(table.features)}
     return table.values, table.names, size, table.features if table.named else None
 
@@ -364,15 +366,6 @@ def name_points(model: CoresetSpectralClustering, names: AnyArray | None, featur
     model._names = names
     if features is not None:
         model.feature_names_in_ = np.array(features, dtype=object)
-
-
-def print_labels(labels: LabelArray, node_ids: AnyArray | None, *, alone: bool) -> None:
-    """Print labels to stdout: beside the nodes' ids, or alone, one in each line, as METIS has them."""
-    if alone:
-        sys.stdout.writelines(f"{label}\n" for label in labels.tolist())
-        return
-    ids = range(labels.size) if node_ids is None else node_ids.tolist()
-    sys.stdout.writelines(f"{node}\t{label}\n" for node, label in zip(ids, labels.tolist(), strict=True))
 
 
 def _stages(model: CoresetSpectralClustering) -> dict[str, float]:

@@ -24,8 +24,8 @@ def convert(
         Path,
         typer.Argument(
             metavar="TARGET",
-            help="A graph store (a name that ends in .store or in nothing), or a file: .parquet, .csv, .tsv, .txt, .edges, "
-            ".mtx, .graph, .npz; text also with .gz, .zst, .bz2.",
+            help="A graph store (a name that ends in .store or in nothing), or a file: .parquet, .pq, .csv, .tsv, .txt, "
+            ".edges, .mtx, .graph, .npz; text also with .gz, .zst, .bz2.",
         ),
     ],
     force: Force = False,

@@ -8,13 +8,14 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from corecut._files import new_folder
 from corecut._progress import Stages
 from corecut.commands.cluster import summary_data, summary_rows
 from corecut.commands.options import Seed, shared
 from corecut.commands.picture import adjacency_picture
 from corecut.commands.screen import Screen, screen
 from corecut.graph import Graph
-from corecut.labels import write_labels
+from corecut.labels import check_labels_path, write_labels
 
 _CLUSTERS = 20
 
@@ -29,13 +30,20 @@ def demo(
     screen: Screen,
 ) -> None:
     """Generate a graph with planted clusters, cluster it, compare with the truth, and draw it."""
+    if output.exists() and not output.is_dir():
+        raise FileExistsError(f"{output} is a file; name another folder with -o")
+    with new_folder(output):
+        check_labels_path(output / "labels.csv")
+        _show_demo(output, seed, screen)
+
+
+def _show_demo(output: Path, seed: int, screen: Screen) -> None:
+    """Do it all and show the facts."""
     from sklearn.metrics import adjusted_rand_score
 
     from corecut.datasets import make_sbm
     from corecut.estimators import CoresetSpectralClustering
 
-    if output.exists() and not output.is_dir():
-        raise FileExistsError(f"{output} is a file; name another folder with -o")
     clock = Stages()
     with clock("generate"):
         matrix, truth = make_sbm(500, _CLUSTERS, 0.1, 0.001, random_state=seed)
@@ -45,7 +53,6 @@ def demo(
     model = CoresetSpectralClustering(n_clusters=_CLUSTERS, random_state=seed, verbose=not screen.quiet).fit(graph)
     cuts, sizes = model.conductances_, np.bincount(model.labels_, minlength=_CLUSTERS)
     with clock("write"):
-        output.mkdir(parents=True, exist_ok=True)
         write_labels(output / "labels.csv", model.labels_)
         adjacency_picture(graph, model.labels_, output / "clusters.png")
     times = {"generate": clock.timings.pop("generate")} | model.timings_ | clock.timings

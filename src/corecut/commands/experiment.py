@@ -66,6 +66,8 @@ def experiment(
     from corecut.experiments.summary import write_report
 
     require_matplotlib()
+    if data is not None and name in ("real-data", "all"):
+        _check_data(data)
     if out.exists() and not out.is_dir():
         raise FileExistsError(f"{out} is a file; name another folder with --out")
     out.mkdir(parents=True, exist_ok=True)
@@ -84,3 +86,14 @@ def experiment(
         found[one] = {"figures": [str(file) for file in files], "claims": [claim.__dict__ for claim in claims]}
     rows.append(("written", str(out / "summary.md")))
     screen.show("corecut experiment", rows, found | {"summary": str(out / "summary.md")})
+
+
+def _check_data(folder: Path) -> None:
+    """Refuse a folder without a set of points, before any work is done."""
+    from corecut.experiments.real_data import DATA
+
+    files = [f"{known}.npz" for known in DATA]
+    if not any((folder / file).is_file() for file in files):
+        raise FileNotFoundError(
+            f"the folder {folder} of --data has none of the files {', '.join(files)}; name another one, or leave it out"
+        )

@@ -21,6 +21,8 @@ Labels = tuple[Path, AnyArray | None, IntArray]
 
 def labels_of(path: Path, column: str | None, option: str = "--column") -> Labels:
     """Read a labels file; a column that is not there is misuse of an option."""
+    if str(path) == "-":
+        raise ValueError("labels are not read from standard input (-); give the name of a file")
     try:
         return (path, *read_labels(path, column=column))
     except LabelColumnError as error:

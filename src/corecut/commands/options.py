@@ -19,7 +19,7 @@ from typing import Annotated, Any
 
 import typer
 
-from corecut._files import parse_size, physical_memory, show_size, temporary_folder
+from corecut._files import GraphFileError, parse_size, physical_memory, show_size, temporary_folder
 from corecut.commands.screen import Screen
 from corecut.edges import EdgeReport, EdgeRules
 from corecut.graph import Graph
@@ -165,13 +165,16 @@ class Reading:
         }
         return next((option for option, given in typed.items() if given), None)
 
-    def points(self, path: Path, features: str | None, *, fitted: Sequence[str] | None = None) -> Points:
-        """Return the points of a file; `features` are names or numbers of columns, parted by commas, `fitted` a model's."""
+    def points(self, path: Path, features: str | None, *, fitted: Sequence[str] | None = None, least: int = 1) -> Points:
+        """Return the points of a file; `features` are names or numbers of columns, parted by commas, `fitted` a model's.
+
+        Fewer points than `least` are refused.
+        """
         options: EdgeOptions = self.arguments["options"]
         wanted = None
         if features is not None:
             wanted = [int(part) if part.strip().isdigit() else part.strip() for part in features.split(",")]
-        return read_points(
+        found = read_points(
             path,
             features=wanted,
             fitted=fitted,
@@ -179,6 +182,14 @@ class Reading:
             header=options.header,
             comments=options.comments,
         )
+        count = len(found.values)
+        if count < least:
+            cure = "; if its first line is a point, too, add --no-header" if found.named and options.header is None else ""
+            raise GraphFileError(
+                f"{path}: holds {count} point{'' if count == 1 else 's'}, and clusters are made of {least} or more: give a "
+                f"file with a row for every point{cure}"
+            )
+        return found
 
     @contextmanager
     def load(self, path: Path, screen: Screen, jobs: int | None = None) -> Iterator[tuple[Graph, EdgeReport]]:

@@ -98,6 +98,8 @@ def _of_run(file: Path, kind: Kind) -> Any:
     """Return the part of a run's results that is to be drawn."""
     from corecut.drawing import path_of
 
+    if str(file) == "-":
+        raise ValueError(f"{kind} is not drawn from standard input (-); give the file of what a run printed with --json")
     with naming(file):
         text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else None
     if text is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -14,6 +13,7 @@ import typer
 from corecut._files import GraphFileError, ending_of, first_line, is_same
 from corecut._typing import AnyArray
 from corecut.commands.options import Jobs, Reading, reading, shared
+from corecut.commands.printing import print_labels, require_stdout
 from corecut.commands.screen import Screen, screen
 from corecut.graph import Graph
 from corecut.labels import check_labels_path, write_labels
@@ -43,8 +43,8 @@ def predict(
     features: Annotated[
         str | None,
         typer.Option(
-            help="For a model of points: the columns to take, by name or by number from 0, in the order of those that were "
-            "fitted; by default those of their names, or all."
+            help="For a model of points: the columns to take, by name or by number from 0. Columns with the names of the "
+            "fitted features are told by them, others are in their order; by default those of their names, or all."
         ),
     ] = None,
     jobs: Jobs = None,
@@ -64,11 +64,21 @@ def predict(
         if is_same(output, new) or is_same(output, model):
             raise typer.BadParameter(f"{output} is a file that is read; give the labels another name", param_hint="--output")
         check_labels_path(output)
+    if to_stdout:
+        require_stdout()
+    if str(model) == "-":
+        raise ValueError("a model is not read from standard input (-); give the name of its file")
     begin = perf_counter()
     fitted = load(model)
     fitted.n_jobs = jobs
     if features is not None and fitted.affinity_ == "precomputed":
         raise typer.BadParameter(f"it chooses columns of points, and {model} is a model of a graph", param_hint="--features")
+    if not reading.arguments["compact"] and fitted.affinity_ == "precomputed":
+        raise typer.BadParameter(
+            "it makes nodes without edges of ids that do not occur, and such nodes join no cluster; leave it out, ids are "
+            "names here",
+            param_hint="--keep-ids",
+        )
     X, names = _rows(fitted, new, reading, screen, features=features, jobs=jobs)
     read = perf_counter() - begin
     try:
@@ -76,8 +86,7 @@ def predict(
     except (ValueError, TypeError) as error:
         raise GraphFileError(f"{new}: {first_line(error)}") from None
     if to_stdout:
-        ids = range(labels.size) if names is None else names.tolist()
-        sys.stdout.writelines(f"{node}\t{label}\n" for node, label in zip(ids, labels.tolist(), strict=True))
+        print_labels(labels, names)
         return
     if output is not None:
         write_labels(output, labels, names)
@@ -132,7 +141,22 @@ def _points(fitted: Any, new: Path, features: str | None, reading: Reading) -> t
         raise typer.BadParameter(f"it is about edges, and {new} is a table of rows", param_hint=option)
     known = vars(fitted).pop("feature_names_in_", None)  # scikit-learn would miss them in an array
     points = reading.points(new, features, fitted=known if features is None else None)
-    return points.values, points.names
+    if known is None or not points.named or len(points.features) != len(known):
+        return points.values, points.names
+    return points.values[:, _as_fitted(points.features, known.tolist(), new)], points.names
+
+
+def _as_fitted(chosen: list[str], known: list[str], file: Path) -> list[int]:
+    """Return the chosen columns in the order of the fitted features where they have their names; other names go by places."""
+    if set(chosen) == set(known):
+        return [chosen.index(name) for name in known]
+    if any(name in known and known.index(name) != i for i, name in enumerate(chosen)):
+        given, fitted = ", ".join(chosen), ", ".join(known)
+        raise GraphFileError(
+            f"{file}: the columns {given} are not in the order of the fitted features {fitted}; name them by --features in "
+            "that order"
+        )
+    return list(range(len(chosen)))
 
 
 def _new_nodes(graph: Graph, known: AnyArray | None, n_known: int, file: Path, screen: Screen) -> tuple[sp.csr_array, AnyArray]:

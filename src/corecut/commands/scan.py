@@ -58,7 +58,7 @@ def scan(
 
     Example: corecut scan friends.txt -k 5..200, or corecut scan points.csv --points
     """
-    from corecut.selection import asked_range, select_n_clusters
+    from corecut.selection import asked_range, refuse_beyond, select_n_clusters
 
     asked = asked_range(clusters)
     if asked is None:
@@ -72,6 +72,7 @@ def scan(
         else:
             loaded, report = stack.enter_context(reading.load(graph, screen, jobs))
             edges = report.edges
+        refuse_beyond(clusters, asked[1], loaded)
         found = select_n_clusters(
             loaded,
             *asked,
@@ -106,7 +107,7 @@ def _graph_of_points(reading: Reading, path: Path, features: str | None, paramet
         model.check_parameters()
     except (ValueError, TypeError) as error:
         raise typer.BadParameter(in_options(str(error))) from None
-    table = reading.points(path, features)
+    table = reading.points(path, features, least=2)
     with Stages(None, verbose=model.verbose, description="corecut") as stage:
         return model._graph(table.values, stage)
 

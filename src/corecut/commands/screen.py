@@ -16,6 +16,7 @@ import typer
 
 from corecut._files import show_size
 from corecut._progress import Stages
+from corecut.commands.printing import printing
 from corecut.edges import EdgeReport, Progress
 
 if TYPE_CHECKING:
@@ -83,23 +84,11 @@ class Screen:
     def show(self, title: str, rows: list[tuple[str, str]], data: dict[str, Any], listings: Sequence[Listing] = ()) -> None:
         """Print a command's results: `rows` and `listings` for people, or `data` for machines."""
         if self.as_json:
-            typer.echo(json.dumps(data, default=_plain))
-            return
-        if self.quiet:
-            return
-        typer.echo(title)
-        left = 4 + max(len(name) for name, _ in rows)
-        # A pipe has no width: long values must not be folded there.
-        room = max(get_terminal_size().columns - left, 20) if sys.stdout.isatty() else sys.maxsize
-        for name, value in rows:
-            for i, line in enumerate(textwrap.wrap(value, room) or [""]):
-                typer.echo(f"  {'' if i else name}".ljust(left) + line)
-        for listing in listings:
-            typer.echo(f"\n{listing.title}")
-            table = [listing.columns, *listing.rows]
-            widths = [max(len(row[i]) for row in table) for i in range(len(listing.columns))]
-            for row in table:
-                typer.echo("  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
+            with printing():
+                typer.echo(json.dumps(data, default=_plain))
+        elif not self.quiet:
+            with printing():
+                _print_table(title, rows, listings)
 
     def show_columns(self, title: str, header: list[str], rows: list[list[str]], data: dict[str, Any]) -> None:
         """Print results that have several figures each: `rows` under a header for people, or `data` for machines."""
@@ -114,7 +103,8 @@ class Screen:
             table.add_column(name, justify="right")
         for row in rows:
             table.add_row(*row)
-        Console(width=None if sys.stdout.isatty() else 120).print(table, markup=False, highlight=False)
+        with printing():
+            Console(width=None if sys.stdout.isatty() else 120).print(table, markup=False, highlight=False)
 
     @contextmanager
     def progress(self) -> Iterator[Progress | None]:
@@ -156,6 +146,23 @@ def screen(
 ) -> Screen:
     """Return the screen for the options that every command has."""
     return Screen(as_json, quiet)
+
+
+def _print_table(title: str, rows: list[tuple[str, str]], listings: Sequence[Listing]) -> None:
+    """Print results for people: names and values, and tables below them."""
+    typer.echo(title)
+    left = 4 + max(len(name) for name, _ in rows)
+    # A pipe has no width: long values must not be folded there.
+    room = max(get_terminal_size().columns - left, 20) if sys.stdout.isatty() else sys.maxsize
+    for name, value in rows:
+        for i, line in enumerate(textwrap.wrap(value, room) or [""]):
+            typer.echo(f"  {'' if i else name}".ljust(left) + line)
+    for listing in listings:
+        typer.echo(f"\n{listing.title}")
+        table = [listing.columns, *listing.rows]
+        widths = [max(len(row[i]) for row in table) for i in range(len(listing.columns))]
+        for row in table:
+            typer.echo("  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
 
 
 def _plain(value: Any) -> Any:

@@ -53,7 +53,7 @@ SETTABLE: Mapping[str, str] = {
     "regularization": "what steadies the eigenvectors of noisy graphs, in units of the mean degree, or auto",
     "shift": "self-similarity of the nodes in the kernel of a coreset, or auto",
     "seeding_factor": "seeds per cluster that a coreset is drawn by",
-    "sampler": "how seeds are drawn: rejection, tree or naive",
+    "sampler": "how seeds are drawn: rejection, tree, naive or rounds",
     "importance": "what a coreset's probabilities are divided by: seeds or cluster",
     "degrees": "degrees of a coreset's graph: rows or weights",
     "eigen_solver": "auto, subspace, arpack or power",

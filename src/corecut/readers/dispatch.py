@@ -36,7 +36,11 @@ def guess_format(path: str | Path | Source) -> Format:
     if not source.is_pipe and file.is_dir():
         if GraphStore.is_store(file):
             return "store"
-        raise GraphFileError(f"{file} is a directory without graph.json, not a graph store")
+        tables = any(one.suffix in (".parquet", ".pq") for one in file.iterdir())
+        cure = (
+            "a folder of Parquet files is read by corecut cluster --dask alone" if tables else "give the name of a file in it"
+        )
+        raise GraphFileError(f"{file} is a directory without graph.json, not a graph store; {cure}")
     start = source.start(1 << 12)
     if start.startswith(b"%%MatrixMarket"):
         return "matrix_market"

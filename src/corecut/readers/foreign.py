@@ -24,6 +24,7 @@ _MAGIC = (
         "a NumPy array (.npy)",
         "points are clustered with --points, or as an array by fit",
     ),
+    (b"\x93CORECUT MODEL", "a model of corecut", "give the file of a graph; corecut predict takes the model and new nodes"),
     (b"\x89HDF\r\n", "an HDF5 file (.h5, .h5ad)", "load it with its own program and pass the matrix of its graph"),
     (b"SQLite format 3\0", "an SQLite database", "export its table of edges as CSV"),
     (b"ARROW1", "an Arrow (Feather) file", "save the table as Parquet"),

@@ -10,14 +10,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from corecut import _core
 from corecut._files import GraphFileError, ending_of, first_line, require_arrow
-from corecut._typing import AnyArray
+from corecut._typing import AnyArray, IntArray
 from corecut.advice import advise
+from corecut.node_ids import first_repeat
 from corecut.readers.layout import is_integer, is_number
 from corecut.readers.streams import LineBlocks, Source
 
@@ -130,6 +131,12 @@ class _Table:
             has_names = has_names and 0 not in chosen
         if not chosen:
             raise GraphFileError(f"{self.name}: has no column of numbers")
+        twice = first_repeat(np.array(chosen))
+        if twice is not None:
+            raise GraphFileError(
+                f"{self.name}: features= names the column {self.columns[twice]!r} twice; name every column once"
+            )
+        self._refuse_namesakes([self.columns[i] for i in chosen])
         text = next((i for i in chosen if not self.numeric[i]), None)
         if text is not None:
             raise GraphFileError(
@@ -147,11 +154,18 @@ class _Table:
 
     def _position(self, feature: str | int) -> int:
         if isinstance(feature, str) and feature in self.columns:
+            self._refuse_namesakes([name for name in self.columns if name == feature])
             return self.columns.index(feature)
         if isinstance(feature, int) and 0 <= feature < len(self.columns):
             return feature
         shown = ", ".join(self.columns[:10]) + (" ..." if len(self.columns) > 10 else "")
         raise GraphFileError(f"{self.name}: there is no column {feature!r}; the columns are {shown}")
+
+    def _refuse_namesakes(self, names: list[str]) -> None:
+        """Refuse features of one name: a model could not tell them apart in another file."""
+        twice = first_repeat(np.array([*names, None], dtype=object)[:-1])
+        if twice is not None:
+            raise GraphFileError(f"{self.name}: more than one column is called {twice!r}; give every column a name of its own")
 
 
 def _ids(names: AnyArray) -> AnyArray:
@@ -209,11 +223,20 @@ def _of_parquet(file: Path) -> _Table:
 def _of_text(source: Source, delimiter: str | None, header: bool | None, comments: str) -> _Table:
     with LineBlocks(source) as blocks:
         content = b"".join(block for _, block in blocks)
-    lines = [line for line in content.splitlines() if line.strip() and chr(line[0]) not in comments]
+    every = content.splitlines()
+    lines = [line for line in every if _is_row(line, comments)]
     if not lines:
         raise GraphFileError(f"{source.name}: there is no point in this file")
     first = lines[0].decode(errors="replace")
     mark = delimiter if delimiter is not None else next((m for m in (",", ";", "\t") if m in first), "")
+    odd = _odd_row(lines, mark.encode())
+    if odd is not None:
+        number = [i for i, line in enumerate(every, 1) if _is_row(line, comments)][odd.line]
+        cells = f"{odd.cells} cell{'s' if odd.cells > 1 else ''}"
+        raise GraphFileError(
+            f"{source.name}, line {number}: has {cells}, expected {odd.expected}, as many as {odd.model} has; mend or drop the "
+            "line, or pass delimiter= if another mark parts the cells"
+        )
     records = _core.sniff_records(b"\n".join(lines[:_SNIFFED]) + b"\n", mark, "", _SNIFFED)[0]
     rows = [[field.decode(errors="replace").strip() for field, _ in record] for record in records]
     if header is None:
@@ -222,10 +245,10 @@ def _of_text(source: Source, delimiter: str | None, header: bool | None, comment
         )
     columns = rows[0] if header else [str(i) for i in range(len(rows[0]))]
     data = rows[1:] if header else rows
-    if not data or len(columns) != len(data[0]):
-        raise GraphFileError(f"{source.name}: there is no row of {len(columns)} columns, as many as the first line has")
+    if not data:
+        raise GraphFileError(f"{source.name}: there is no point below the header; pass header=False if the first line is one")
     numeric = [all(i < len(row) and (is_number(row[i]) or not row[i]) for row in data) for i in range(len(columns))]
-    del content, rows
+    del content, every, rows
 
     def read(chosen: list[int], dtype: Any) -> AnyArray:
         try:
@@ -242,6 +265,63 @@ def _of_text(source: Source, delimiter: str | None, header: bool | None, comment
             raise GraphFileError(f"{source.name}: {_worded(first_line(error), columns, chosen)}") from None
 
     return _Table(source.name, columns, numeric, header, read, row=1)
+
+
+def _is_row(line: bytes, comments: str) -> bool:
+    return bool(line.strip()) and chr(line[0]) not in comments
+
+
+class _Odd(NamedTuple):
+    """A row with another number of cells than expected, the line (from 0) where it begins, and what is expected by."""
+
+    line: int
+    cells: int
+    expected: int
+    model: str
+
+
+def _odd_row(lines: list[bytes], mark: bytes) -> _Odd | None:
+    """Return the row to blame where not all have the same number of cells: the first one, where all others agree.
+
+    NumPy would leave out without a word what a line has behind the chosen columns.
+    """
+    begin = rb"(?:(?<=" + (re.escape(mark) if mark else rb"\s") + rb')|^)"'
+    # A mark in quotes parts nothing; a quote in the midst of a cell is a letter like others.
+    quoted = re.compile(begin + rb'(?:[^"]|"")*"')
+    counts = _cell_counts(lines, mark, quoted)
+    if (counts == counts[0]).all():
+        return None
+    starts, lines = _whole_rows(lines, re.compile(begin), quoted)
+    counts = _cell_counts(lines, mark, quoted)
+    wrong = np.flatnonzero(counts != counts[0])
+    if wrong.size == 0:
+        return None
+    if counts.size > 2 and (counts[1:] == counts[1]).all():
+        return _Odd(0, int(counts[0]), int(counts[1]), "every other line")
+    first = int(wrong[0])
+    return _Odd(int(starts[first]), int(counts[first]), int(counts[0]), "the first line")
+
+
+def _cell_counts(rows: list[bytes], mark: bytes, quoted: re.Pattern[bytes]) -> IntArray:
+    plain = (quoted.sub(b"x", row) if b'"' in row else row for row in rows)
+    counts = (row.count(mark) + 1 for row in plain) if mark else (len(row.split()) for row in plain)
+    return np.fromiter(counts, np.int64, len(rows))
+
+
+def _whole_rows(lines: list[bytes], begin: re.Pattern[bytes], quoted: re.Pattern[bytes]) -> tuple[IntArray, list[bytes]]:
+    """Return rows and the lines where they begin: a text in quotes may go on in further lines."""
+    starts: list[int] = []
+    rows: list[list[bytes]] = []
+    is_open = False
+    for i, line in enumerate(lines):
+        if is_open:
+            rows[-1].append(line)
+            is_open = line.count(b'"') % 2 == 0
+        else:
+            starts.append(i)
+            rows.append([line])
+            is_open = begin.search(quoted.sub(b"x", line)) is not None
+    return np.array(starts), [b"\n".join(row) for row in rows]
 
 
 def _worded(message: str, columns: list[str], chosen: list[int]) -> str:

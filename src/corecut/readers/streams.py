@@ -44,6 +44,8 @@ class Source:
 
     def __init__(self, path: str | Path) -> None:
         """Look what the path is; nothing is read yet."""
+        if path == "":
+            raise ValueError("the name of the file to read is empty; give one")
         self.path = Path(path)
         self.name = "standard input" if str(path) == "-" else str(path)
         self.is_pipe, self.size = True, 0
