@@ -65,6 +65,8 @@ ORDER = [
     "metrics",
     "lloyd",
     "point_screens",
+    "point_cells",
+    "point_gaps",
     "neighbor_search",
     "neighbors",
     "confidence",
