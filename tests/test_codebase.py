@@ -36,6 +36,7 @@ ORDER = [
     "side_by_side",
     "_locks",
     "_files",
+    "sparse_structure",
     "graph",
     "edges",
     "node_ids",
