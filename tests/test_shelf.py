@@ -102,8 +102,9 @@ def test_labels_do_not_depend_on_the_limit(tmp_path: Path, planted: sp.csr_array
     assert not list(tmp_path.iterdir())
 
 
-def test_a_generous_limit_leaves_the_disk_alone(planted: sp.csr_array, tmp_path: Path) -> None:
-    CoresetSpectralClustering(20, random_state=0, memory_limit="8GB", scratch=tmp_path / "unused").fit(planted)
+@pytest.mark.parametrize("limit", ["8GB", np.int64(8 * 10**9)])
+def test_a_generous_limit_leaves_the_disk_alone(planted: sp.csr_array, tmp_path: Path, limit: Any) -> None:
+    CoresetSpectralClustering(20, random_state=0, memory_limit=limit, scratch=tmp_path / "unused").fit(planted)
     assert not (tmp_path / "unused").exists()
 
 

@@ -63,8 +63,8 @@ def parse_size(text: str | int) -> int:
     >>> parse_size("2GB")
     2000000000
     """
-    if isinstance(text, int):
-        return text
+    if not isinstance(text, str):  # an integer of Python or NumPy
+        return int(text)
     match = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]?i?)b?\s*", text.lower())
     try:
         if match is None or match[2] == "i":
