@@ -142,6 +142,26 @@ def is_same(one: Path, other: Path) -> bool:
         return os.path.realpath(one) == os.path.realpath(other)
 
 
+def missing_folders(folder: Path) -> list[Path]:
+    """Return a folder and those above it that are not there, the innermost first."""
+    return [here for here in (folder, *folder.parents) if not os.path.lexists(here)]
+
+
+def require_folder_name(folder: str | os.PathLike[str]) -> None:
+    """Refuse a scratch folder without a name, which would be the folder that one happens to be in."""
+    if os.fspath(folder) == "":
+        raise ValueError("scratch must be the name of a folder, got an empty one: write '.' for the folder you are in")
+
+
+def remove_empty(folders: list[Path]) -> None:
+    """Remove folders, the innermost first, as far as nothing is in them."""
+    for folder in folders:
+        try:
+            folder.rmdir()
+        except OSError:  # in use, or gone
+            return
+
+
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
     """Let the system's errors, which may speak of temporary files, name what the user wanted to write."""
