@@ -23,6 +23,9 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "
 PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 """Endings of compressed files, and the names of what they are packed with."""
 
+# Errors of writing alone: the disk is full, or a file longer than the system or a limit of the user allows.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 # Letters that the names of temporary files have more than those of the files, at most.
 _ADDED_LETTERS = 48
 
@@ -171,6 +174,18 @@ def naming(path: Path) -> Iterator[None]:
         if error.errno is None:  # a sentence of ours
             raise
         raise type(error)(f"cannot write {path}: {error.strerror or first_line(error)}") from error
+
+
+@contextmanager
+def naming_where_full(path: Path) -> Iterator[None]:
+    """Let errors of a disk without room for a file name what the user wanted to write: of several names, the outermost."""
+    try:
+        yield
+    except OSError as error:
+        cause = error if error.errno is not None else error.__cause__
+        if not isinstance(cause, OSError) or cause.errno not in _NO_ROOM:
+            raise
+        raise OSError(f"cannot write {path}: {cause.strerror}; make room or choose another place") from cause
 
 
 @contextmanager
