@@ -187,6 +187,8 @@ def test_the_widest_gap_is_a_lower_bound_of_the_distance_across() -> None:
     nearest_across = np.where(side[:, None] != side, far, np.inf).min(axis=1)
     assert np.all(across > 0)
     assert np.all(across <= nearest_across)
+    for scale in (1e-90, 1e90):
+        np.testing.assert_array_equal(widest_gap(scale * points, 20)[0], side)
     # No gap leaves so many on either side, and equal points have none.
     for X, least in ((points, 130), (np.ones((50, 3)), 5)):
         side, across = widest_gap(X, least)

@@ -292,7 +292,7 @@ class _Search:
         Each side has a centre and a unit of its own, and cells that its points fill. Whoever is further from its last neighbour
         than from the other side is asked exactly.
         """
-        side, across = widest_gap(self.points, max(self.k + 1, int(_LEAST_PART * len(self.points))))
+        side, across = widest_gap(self.points, max(self.k + 1, int(_LEAST_PART * len(self.points))), self.threads)
         if np.mean(np.sqrt(squares[:, -1]) >= across[which]) > _ACROSS:
             return None
         n = len(self.points)
