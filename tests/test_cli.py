@@ -273,6 +273,7 @@ def test_generated_graphs_are_those_of_the_library(run, tmp_path, target):
         ("cluster", "g.txt", "-k", "2", "--set", "nonsense=1"),
         ("cluster", "g.txt", "-k", "2", "--delimiter", "ab"),
         ("convert", "g.txt", "g.store", "--memory", "lots"),
+        ("cluster", "g.txt", "-k", "2", "--memory", "1GB", "--scratch", ""),
         ("info", "g.txt", "--ids", "float"),
         ("info", "g.txt", "--verify"),
     ],

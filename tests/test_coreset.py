@@ -14,7 +14,7 @@ import scipy.sparse as sp
 import twins
 from hypothesis import given, strategies as st
 
-from corecut import Coreset, KernelView, _core, build_coreset, sample_seeds
+from corecut import Coreset, KernelView, _core, build_coreset, coreset_graph, coreset_kernel_kmeans, label_nodes, sample_seeds
 from corecut.coreset import epsilon_size, everything, importance_sample, stratified_sample
 from corecut.metrics import squared_distances
 
@@ -316,6 +316,38 @@ def test_wrong_arguments_are_refused(arguments: dict[str, Any], error: type[Exce
 def test_graph_without_edges_has_no_coreset(arguments: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="every node is isolated"):
         build_coreset(np.zeros((5, 5)), 2, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("indices", "weights", "error", "words"),
+    [
+        ([0.0, 1.0], [1.0, 1.0], TypeError, "a coreset's indices must be a list of integers, got float64"),
+        ([[0, 1]], [1.0, 1.0], TypeError, "a coreset's indices must be a list of integers"),
+        ([1, 0], [1.0, 1.0], ValueError, "increasing node numbers from 0 on: sort them"),
+        ([-1, 0], [1.0, 1.0], ValueError, "increasing node numbers from 0 on"),
+        ([0, 1], [1.0], ValueError, r"a coreset's weights must be one number per node: expected shape \(2,\), got \(1,\)"),
+        ([0, 1], [1.0, np.nan], ValueError, "a coreset's weights must be finite and not negative"),
+        ([0, 1], [1.0, -1.0], ValueError, "a coreset's weights must be finite and not negative"),
+    ],
+)
+def test_what_is_no_coreset_is_refused(indices: Any, weights: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        Coreset(np.array(indices), np.array(weights), 2)
+
+
+@pytest.mark.parametrize(
+    ("indices", "words"), [([0, 8], "increasing node numbers below 8, got 8: take a coreset of"), ([], "the coreset is empty")]
+)
+def test_stages_refuse_a_coreset_that_is_not_of_their_kernel(indices: list[int], words: str) -> None:
+    view = problems.weighted_kernel().view
+    coreset, labels = Coreset(np.array(indices, int), np.ones(len(indices)), 2), np.zeros(len(indices), int)
+    for stage in (
+        lambda: label_nodes(view, coreset, labels),
+        lambda: coreset_graph(view, coreset),
+        lambda: coreset_kernel_kmeans(view, 1, coreset),
+    ):
+        with pytest.raises(ValueError, match=words):
+            stage()
 
 
 # --- sameness ------------------------------------------------------------------------------------------------------------

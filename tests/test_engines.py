@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import json
 import logging
@@ -687,6 +688,11 @@ def test_other_files_of_a_scratch_folder_stay(client: Any, stored: dict[bool, Gr
         fitted(client, stored[False], scratch=tmp_path / "thesis.txt")
 
 
+def test_a_scratch_folder_needs_a_name(client: Any) -> None:
+    with pytest.raises(ValueError, match="scratch must be the name of a folder, got an empty one"):
+        DaskEngine(client, scratch="")
+
+
 def test_a_worker_makes_no_folder_where_it_does_not_see_the_scratch_folder(tmp_path: Path, stored: dict[bool, Graph]) -> None:
     place = tasks.Place(str(stored[False].store), "run")
     job = tasks.Round(place, str(tmp_path / "scratch" / "001-refinement"), "refinement", (K, 0.0, 0.0, 1e9), 0, 0, 0, (0, 0))
@@ -704,6 +710,18 @@ def test_one_run_at_a_time_has_a_scratch_folder(tmp_path: Path) -> None:
     with one, pytest.raises(EngineError, match="is in use"), two:
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_named_folder_that_a_run_made_stays_with_its_checkpoints_only(tmp_path: Path, fails: bool) -> None:
+    folder = tmp_path / "made" / "here" / "corecut-dask"
+    with contextlib.suppress(KeyboardInterrupt), Scratch(folder).session("one", resume=False):
+        (folder / "001-components").mkdir()
+        save(folder / "001-components" / "result.npz", numbers=np.arange(3))
+        if fails:
+            raise KeyboardInterrupt
+    assert folder.exists() == fails
+    assert (tmp_path / "made").exists() == fails
 
 
 @pytest.mark.parametrize("begun", [False, True])

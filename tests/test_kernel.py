@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import checks
@@ -159,6 +160,24 @@ def test_wrong_shifts_are_refused(shift: Any, error: type[Exception]) -> None:
 def test_wrong_weights_are_refused(weights: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         KernelView.from_matrix(np.ones((3, 3)), weights=weights)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("weights", np.ones(2), r"weights must be one number per point: expected shape \(3,\), got \(2,\)"),
+        ("weights", None, r"weights must be one number per point: expected shape \(3,\), got \(\)"),
+        ("weights", np.array([1.0, -1.0, 1.0]), "weights must be finite and not negative"),
+        ("weights", np.array([1.0, np.inf, 1.0]), "weights must be finite and not negative"),
+        ("scale", np.array([1.0, np.nan, 1.0]), "scale must have no NaN, got one at point 1"),
+        ("scale", np.ones(4), "scale must be one number per point"),
+        ("diagonal", np.array([1.0, 1.0, np.nan]), "diagonal must have no NaN, got one at point 2"),
+    ],
+)
+def test_views_of_wrong_arrays_are_refused(name: str, value: Any, words: str) -> None:
+    view = KernelView.from_graph(np.ones((3, 3)))
+    with pytest.raises(ValueError, match=words):
+        dataclasses.replace(view, **{name: value})
 
 
 def test_kernels_with_negative_entries_are_refused() -> None:

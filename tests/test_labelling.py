@@ -226,7 +226,7 @@ def test_wrong_labels_are_refused(labels: Any, arguments: dict[str, Any], error:
 @pytest.mark.parametrize("nodes", [[1, 0], [1, 1], [0, 8], [-1, 0]])
 def test_coreset_of_another_problem_is_refused(nodes: list[int]) -> None:
     view = problems.weighted_kernel().view
-    with pytest.raises((ValueError, IndexError), match=r"increasing node numbers below 8|out of bounds"):
+    with pytest.raises(ValueError, match="increasing node numbers"):
         label_nodes(view, Coreset(np.array(nodes), np.ones(2), 2), [0, 1])
 
 

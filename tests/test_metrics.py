@@ -279,6 +279,9 @@ def test_wrong_arguments_are_refused() -> None:
     A = np.ones((3, 3))
     with pytest.raises(ValueError, match="n_clusters=1 is below the largest label plus one, 2"):
         conductance(A, [0, 1, 1], n_clusters=1)
+    for metric in (conductance, normalized_cut):
+        with pytest.raises(ValueError, match="n_clusters=1099511627776 is far more than 3 nodes can fill: ask for at most"):
+            metric(A, [0, 1, 1], n_clusters=2**40)
     with pytest.raises(ValueError, match="reduce must be one of 'mean', 'sum'"):
         normalized_cut(A, [0, 1, 1], reduce="max")  # type: ignore[arg-type]
     for wrong in (-0.1, np.nan, np.inf):

@@ -8,6 +8,7 @@ from sklearn.datasets import make_blobs
 
 from corecut import _core, neighbor_search
 from corecut.neighbor_search import nearest_points
+from corecut.point_gaps import widest_gap
 
 
 def twin(points: np.ndarray, queries: np.ndarray | None, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -130,6 +131,69 @@ def test_cells_that_spare_nothing_are_not_used() -> None:
     found = nearest_points(points, None, 5, approximate=True)
     assert (found.method, found.recall) == ("exact", 1.0)
     np.testing.assert_array_equal(found.indices, nearest_points(points, None, 5).indices)
+
+
+HEAVY_TAILS = {
+    "cauchy": np.random.default_rng(0).standard_cauchy((400, 10)),
+    "pareto": np.random.default_rng(0).pareto(0.5, (1_000, 15)),
+}
+
+
+@pytest.mark.parametrize("name", HEAVY_TAILS)
+def test_queries_whose_cells_hold_too_few_points_are_asked_exactly(name: str) -> None:
+    points = HEAVY_TAILS[name]
+    found, two = (nearest_points(points, None, 12, approximate=True, threads=threads) for threads in (1, 2))
+    distances = twin(points, None, 12)[1]
+    assert found.method == "approximate"
+    assert found.indices.min() >= 0
+    assert all(np.unique(row).size == 12 for row in found.indices)
+    assert np.mean(found.distances <= distances[:, -1:] * (1 + 1e-12)) > 0.98
+    np.testing.assert_array_equal(found.indices, two.indices)
+
+
+def crowds(n: int, features: int, far: float) -> np.ndarray:
+    return np.concatenate([gaussian(n, features), far + gaussian(n, features, seed=1), gaussian(40, features, seed=2) - far])
+
+
+@pytest.mark.parametrize("trees_up_to", [0, 6_000])
+@pytest.mark.parametrize("far", [1e4, 1e9])
+@pytest.mark.parametrize("features", [12, 70])
+def test_crowds_far_apart_are_searched_one_by_one(
+    monkeypatch: pytest.MonkeyPatch, features: int, far: float, trees_up_to: int
+) -> None:
+    monkeypatch.setattr(neighbor_search, "_TREE_POINTS", trees_up_to)
+    points = np.random.default_rng(3).permutation(crowds(1_500, features, far))
+    shares: list[float] = []
+    found = nearest_points(points, None, 9, approximate=True, threads=2, progress=shares.append)
+    distances = twin(points, None, 9)[1]
+    assert np.mean(found.distances <= distances[:, -1:] * (1 + 1e-12)) > 0.985
+    assert found.recall > 0.985
+    assert (found.method, found.recall == 1.0) in (("exact", True), ("approximate", False), ("approximate", True))
+    assert shares == sorted(shares)
+
+
+def test_where_no_gap_parts_what_float32_confuses_the_doubtful_are_asked_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbor_search, "_ACROSS", -1.0)  # a share that no cut keeps to
+    points = make_blobs(3_000, 12, centers=30, center_box=(-1e4, 1e4), random_state=0)[0]
+    found = nearest_points(points, None, 9, approximate=True, threads=2)
+    assert np.mean(found.distances <= twin(points, None, 9)[1][:, -1:] * (1 + 1e-12)) > 0.985
+
+
+def test_the_widest_gap_is_a_lower_bound_of_the_distance_across() -> None:
+    points = np.random.default_rng(0).permutation(crowds(100, 5, 50.0))
+    side, across = widest_gap(points, 20)
+    assert 40 <= side.sum() <= 200
+    far = np.linalg.norm(points[:, None] - points, axis=2)
+    nearest_across = np.where(side[:, None] != side, far, np.inf).min(axis=1)
+    assert np.all(across > 0)
+    assert np.all(across <= nearest_across)
+    for scale in (1e-90, 1e90):
+        np.testing.assert_array_equal(widest_gap(scale * points, 20)[0], side)
+    # No gap leaves so many on either side, and equal points have none.
+    for X, least in ((points, 130), (np.ones((50, 3)), 5)):
+        side, across = widest_gap(X, least)
+        assert not side.any()
+        assert not across.any()
 
 
 @pytest.mark.parametrize("features", [20, 70])

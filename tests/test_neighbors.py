@@ -231,6 +231,65 @@ def test_points_that_stay_sparse_are_searched_in_their_own_unit(exponent: int) -
     np.testing.assert_array_equal(np.ldexp(distances, exponent), longer)
 
 
+CORRUPT = {
+    "column too large": ("csr", "indices", 7, 2**31 - 1, "index 2147483647 is out of range for 40 columns"),
+    "column negative": ("csr", "indices", 7, -(10**6), "index -1000000 is out of range for 40 columns"),
+    "indptr jumps": ("csr", "indptr", 50, 2**31 - 1, "indptr must rise in 300 steps"),
+    "indptr ends late": ("csr", "indptr", -1, 10**6, "indptr must rise in 300 steps"),
+    "CSC row too large": ("csc", "indices", 7, 300, "index 300 is out of range for 300 rows"),
+    "CSC indptr falls": ("csc", "indptr", 7, 0, "indptr must rise in 40 steps"),
+    "COO row too large": ("coo", "row", 7, 10**8, "index 100000000 is out of range for 300 rows"),
+    "COO column negative": ("coo", "col", 7, -1, "index -1 is out of range for 40 columns"),
+    "LIL column too large": ("lil", "rows", 7, 10**8, "index 100000000 is out of range for 40 columns"),
+    "BSR column too large": ("bsr", "indices", 7, 10**8, "index 100000000 is out of range for 40 blocks"),
+}
+
+
+@pytest.mark.parametrize("case", CORRUPT)
+def test_corrupt_sparse_points_are_refused_before_anything_reads_them(case: str) -> None:
+    form, name, place, value, words = CORRUPT[case]
+    good = sp.random(300, 40, 0.2, format="csr", random_state=0)
+    X = good.asformat(form).copy() if form != "bsr" else sp.bsr_array(good, blocksize=(1, 1))
+    if form == "lil":
+        X.rows[place][0] = value
+    else:
+        getattr(X, name)[place] = value
+    model = CoresetSpectralClustering(3, affinity="nearest_neighbors", random_state=0)
+    fitted = CoresetSpectralClustering(3, affinity="nearest_neighbors", random_state=0).fit(good)
+    for call in (
+        lambda: neighbor_graph(X, n_neighbors=4),
+        lambda: rbf_graph(X),
+        lambda: nearest(good, X, 4),
+        lambda: model.fit(X),
+        lambda: fitted.predict(X),
+    ):
+        with pytest.raises(ValueError, match=f"the matrix is corrupt: {words}.*; build it anew") as caught:
+            call()
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [300, 2**40, -1])
+def test_corrupt_sparse_distances_are_refused(value: int) -> None:
+    X = sp.csr_array(pairwise_distances(points(300)))
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    X.indices[7] = value
+    model = CoresetSpectralClustering(3, affinity="precomputed_nearest_neighbors", random_state=0)
+    for call in (lambda: neighbor_graph(X, n_neighbors=4, metric="precomputed"), lambda: model.fit(X)):
+        with pytest.raises(ValueError, match=f"index {value} is out of range for 300 columns; build it anew"):
+            call()
+    X.indptr = X.indptr.astype(float)
+    with pytest.raises(TypeError, match="its indptr are float64, not integers; build it anew"):
+        neighbor_graph(X, n_neighbors=4, metric="precomputed")
+
+
+def test_spare_room_behind_the_last_sparse_point_is_no_fault() -> None:
+    good = sp.csr_array(points(60))
+    roomy = sp.csr_array(points(60))
+    roomy.indices, roomy.data = np.append(roomy.indices, [77]).astype(np.int32), np.append(roomy.data, 1.0)
+    one, other = (neighbor_graph(X, n_neighbors=4).adjacency for X in (good, roomy))
+    assert (one != other).nnz == 0
+
+
 @pytest.mark.parametrize("far", [1e120, 1e170, 1e240])
 def test_one_point_far_away_does_not_blur_the_others(far: float, rng: np.random.Generator) -> None:
     X = rng.normal(size=(150, 5))

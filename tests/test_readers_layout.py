@@ -13,6 +13,7 @@ import pytest
 
 from corecut import read_graph
 from corecut._files import GraphFileError
+from corecut.readers import layout
 
 
 def written(folder, text: str | bytes, name: str):
@@ -142,6 +143,27 @@ def test_what_is_no_graph_is_refused_by_what_it_is(tmp_path, content, message, n
         read_graph(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("mark", [" ", ",", ";", "\t"])
+def test_a_line_of_very_many_columns_is_refused_without_splitting_it(tmp_path, mark, monkeypatch):
+    path = written(tmp_path, "# a comment\n\n" + mark.join(["1"] * 100_001) + "\n1 2\n", "e.txt")
+    monkeypatch.setattr(layout, "_sniff", None)
+    with pytest.raises(GraphFileError, match=r"e\.txt, line 3: has more than 100,000 columns; if two of them hold edges, name"):
+        read_graph(path)
+    monkeypatch.undo()
+    chosen = written(tmp_path, mark.join(["1"] * 100_001) + "\n", "f.txt")
+    assert read_graph(chosen, columns=(0, 5)).n_nodes == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+@pytest.mark.parametrize("name", ["e.txt", "e.store"])
+def test_a_link_that_leads_to_itself_is_told(tmp_path, name):
+    one, other = tmp_path / name, tmp_path / f"other-{name}"
+    one.symlink_to(other)
+    other.symlink_to(one)
+    with pytest.raises(OSError, match=r"e\.\w+ is a symbolic link that leads back to itself; give the name of a file$"):
+        read_graph(one)
 
 
 def test_a_user_who_knows_better_is_believed(tmp_path):

@@ -374,6 +374,7 @@ def test_a_graph_without_edges_is_left_alone() -> None:
         ([0.5, 1.0, 0.0], {}, ValueError, "labels must be whole numbers or text"),
         ([0.0, 1.0, 0.0], {"n_clusters": 2}, TypeError, "labels must be integers"),
         ([0, 1, 1], {"n_clusters": 1}, ValueError, "n_clusters=1 is below the largest label plus one, 2"),
+        ([0, 1, 1], {"n_clusters": 2**40}, ValueError, "n_clusters=1099511627776 is far more than 3 nodes can fill"),
         ([0, 1, 1], {"balance": -1.0}, ValueError, "balance must be a finite number not below 0, got -1"),
         ([0, 1, 1], {"balance": "auto"}, TypeError, "balance must be a number, got 'auto'"),
         ([0, 1, 1], {"max_passes": -1}, ValueError, "max_passes must be at least 0"),

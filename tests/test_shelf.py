@@ -102,8 +102,27 @@ def test_labels_do_not_depend_on_the_limit(tmp_path: Path, planted: sp.csr_array
     assert not list(tmp_path.iterdir())
 
 
-def test_a_generous_limit_leaves_the_disk_alone(planted: sp.csr_array, tmp_path: Path) -> None:
-    CoresetSpectralClustering(20, random_state=0, memory_limit="8GB", scratch=tmp_path / "unused").fit(planted)
+def test_folders_that_a_run_made_go_when_nothing_else_is_in_them(tmp_path: Path, planted: sp.csr_array) -> None:
+    level, groups = WeightedGraph.of(Graph.from_matrix(planted)), np.arange(planted.shape[0], dtype=np.int32) // 3
+
+    def contract(folder: Path, other: str | None = None) -> None:
+        with Shelf.opened(0, folder) as shelf:
+            shelf.contract(level, groups, engine=LocalEngine(2))
+            if other is not None:
+                (folder / other).write_text("of somebody else")
+
+    contract(tmp_path / "made" / "for" / "this")
+    assert not list(tmp_path.iterdir())
+    contract(tmp_path / "made" / "shared", "notes.txt")
+    assert (tmp_path / "made" / "shared" / "notes.txt").exists()
+    (tmp_path / "empty").mkdir()
+    contract(tmp_path / "empty")
+    assert (tmp_path / "empty").exists()  # it was there before
+
+
+@pytest.mark.parametrize("limit", ["8GB", np.int64(8 * 10**9)])
+def test_a_generous_limit_leaves_the_disk_alone(planted: sp.csr_array, tmp_path: Path, limit: Any) -> None:
+    CoresetSpectralClustering(20, random_state=0, memory_limit=limit, scratch=tmp_path / "unused").fit(planted)
     assert not (tmp_path / "unused").exists()
 
 
@@ -127,6 +146,7 @@ def test_a_limit_that_is_too_low_is_refused_with_one_that_would_do(
         ({"memory_limit": 0}, ValueError, "memory_limit must be"),
         ({"memory_limit": 2.5}, TypeError, "memory_limit must be"),
         ({"scratch": "somewhere"}, ValueError, "scratch= needs memory_limit="),
+        ({"memory_limit": "1GB", "scratch": ""}, ValueError, "scratch must be the name of a folder, got an empty one"),
         ({"memory_limit": "1GB", "scratch": 3}, TypeError, "scratch must be the name of a folder, got int"),
     ],
 )
@@ -244,7 +264,7 @@ def test_a_fit_keeps_within_its_limit(tmp_path: Path) -> None:
         used.append(int(done.stdout))
     assert used[1] <= limit
     assert used[1] < 0.8 * used[0]
-    assert not list((tmp_path / "scratch").iterdir())
+    assert not (tmp_path / "scratch").exists()  # it was made for this
 
 
 def test_an_interrupted_command_leaves_nothing(tmp_path: Path, planted: sp.csr_array) -> None:
@@ -268,5 +288,5 @@ main()
         text=True,
     )
     assert done.returncode == 128 + signal.SIGINT, done.stderr
-    assert not list(scratch.iterdir())
+    assert not scratch.exists()
     assert not (tmp_path / "labels.csv").exists()

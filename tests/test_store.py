@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import subprocess
@@ -200,6 +201,27 @@ def test_a_full_disk_is_found_before_the_work(tmp_path, rng, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: type("Usage", (), {"free": 1000})())
     with pytest.raises(OSError, match=r"the store with its temporary files needs about .* where 1 kB are free"):
         convert_graph(path, tmp_path / "g.store")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits on files are of Unix")
+@pytest.mark.parametrize("name", ["o.txt", "o.npz", "o.parquet", "o.txt.gz", "o.store", "planted.store", "planted.txt"])
+def test_a_disk_that_fills_up_is_told_with_the_name_that_was_asked_for(tmp_path, rng, name):
+    edge_file(tmp_path, rng, n=15_000, m=15_000)
+    make = "generate planted --nodes 20000 --clusters 5 -o" if name.startswith("planted") else "convert edges.txt"
+    command = f"ulimit -f 20; {sys.executable} -m corecut {make} {name}"
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert f"error: cannot write {name}: File too large; make room or choose another place\n" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["edges.txt"]
+
+
+def test_a_store_that_a_full_disk_ends_is_named(tmp_path, monkeypatch):
+    def full(self, graph):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(StoreWriter, "copy", full)
+    with pytest.raises(OSError, match=r"^cannot write .*g\.store: No space left on device; make room or choose another place$"):
+        GraphStore.write(Graph.from_matrix(np.ones((3, 3))), tmp_path / "g.store")
 
 
 def test_progress_is_told(tmp_path, rng, monkeypatch):

@@ -13,7 +13,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -29,6 +29,9 @@ _STORED = {"graph.json", "indptr.npy"}
 
 # The file in a temporary folder that is locked while its process lives.
 _LOCK = "in-use.lock"
+
+# Errors of writing alone: the disk is full, or a file longer than the system or a limit of the user allows.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 # Letters that the names of temporary files have more than those of the files, at most.
 _ADDED_LETTERS = 48
@@ -70,8 +73,8 @@ def parse_size(text: str | int) -> int:
     >>> parse_size("2GB")
     2000000000
     """
-    if isinstance(text, int):
-        return text
+    if not isinstance(text, str):  # an integer of Python or NumPy
+        return int(text)
     match = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]?i?)b?\s*", text.lower())
     try:
         if match is None or match[2] == "i":
@@ -157,6 +160,26 @@ def lies_in(path: Path, folder: Path) -> bool:
     return folder.is_dir() and Path(os.path.realpath(folder)) in Path(os.path.realpath(path)).parents
 
 
+def missing_folders(folder: Path) -> list[Path]:
+    """Return a folder and those above it that are not there, the innermost first."""
+    return [here for here in (folder, *folder.parents) if not os.path.lexists(here)]
+
+
+def require_folder_name(folder: str | os.PathLike[str]) -> None:
+    """Refuse a scratch folder without a name, which would be the folder that one happens to be in."""
+    if os.fspath(folder) == "":
+        raise ValueError("scratch must be the name of a folder, got an empty one: write '.' for the folder you are in")
+
+
+def remove_empty(folders: list[Path]) -> None:
+    """Remove folders, the innermost first, as far as nothing is in them."""
+    for folder in folders:
+        try:
+            folder.rmdir()
+        except OSError:  # in use, or gone
+            return
+
+
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
     """Let the system's errors, which may speak of temporary files, name what the user wanted to write."""
@@ -166,6 +189,18 @@ def naming(path: Path) -> Iterator[None]:
         if error.errno is None:  # a sentence of ours
             raise
         raise type(error)(f"cannot write {path}: {error.strerror or first_line(error)}") from error
+
+
+@contextmanager
+def naming_where_full(path: Path) -> Iterator[None]:
+    """Let errors of a disk without room for a file name what the user wanted to write: of several names, the outermost."""
+    try:
+        yield
+    except OSError as error:
+        cause = error if error.errno is not None else error.__cause__
+        if not isinstance(cause, OSError) or cause.errno not in _NO_ROOM:
+            raise
+        raise OSError(f"cannot write {path}: {cause.strerror}; make room or choose another place") from cause
 
 
 @contextmanager
@@ -323,15 +358,13 @@ def temporary_folder() -> Iterator[Path]:
 @contextmanager
 def new_folder(path: Path) -> Iterator[None]:
     """Make a folder for results before the work that they take; if that comes to nothing, no empty folder is left."""
-    made = [folder for folder in (path, *path.parents) if not folder.exists()]
+    made = missing_folders(path)
     try:
         with naming(path):
             path.mkdir(parents=True, exist_ok=True)
         yield
     finally:
-        with suppress(OSError):  # it holds something
-            for folder in made:
-                folder.rmdir()
+        remove_empty(made)
 
 
 def _siblings(path: Path, before: str, behind: str) -> list[Path]:

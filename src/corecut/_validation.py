@@ -11,6 +11,8 @@ import numpy as np
 from corecut._typing import AnyArray, FloatArray, IntArray, LabelArray
 
 _MOST_THREADS = 1024
+# Labels may have gaps, and clusters may be empty: up to so many labels for every node, and so many empty clusters in any case.
+_MOST_GAPS, _MOST_EMPTY = 64, 1 << 20
 
 
 def check_count(value: Any, name: str, *, minimum: int = 1, maximum: int | None = None) -> int:
@@ -67,10 +69,14 @@ def check_labels(labels: Any, n_nodes: int, *, name: str = "labels", n_clusters:
     low, high = int(array.min()), int(array.max())
     if low < 0:
         raise ValueError(f"{name} must not be negative, got {low} at node {int(array.argmin())}")
-    if high >= max(n_nodes, 1) * 64 or high >= 2**31 - 1:
+    if high >= max(n_nodes, 1) * _MOST_GAPS or high >= 2**31 - 1:
         raise ValueError(f"{name} must be numbered 0..k-1 without large gaps, got {high} for {n_nodes} nodes")
     if n_clusters is not None and check_count(n_clusters, "n_clusters") <= high:
         raise ValueError(f"n_clusters={n_clusters} is below the largest label plus one, {high + 1}")
+    if n_clusters is not None and n_clusters > max(n_nodes * _MOST_GAPS, _MOST_EMPTY):
+        raise ValueError(
+            f"n_clusters={n_clusters} is far more than {n_nodes} nodes can fill: ask for at most one for each node"
+        )
     return np.ascontiguousarray(array, dtype=np.int32), high + 1 if n_clusters is None else n_clusters
 
 

@@ -47,6 +47,7 @@ from corecut.neighbors import (
     kernel_graph,
     neighbor_graph,
     rbf_graph,
+    with_sound_structure,
 )
 from corecut.node_ids import labels_by_name
 from corecut.objective import Objective
@@ -175,7 +176,7 @@ class GraphClusterer:
         if twice is not None:
             raise ValueError(f"two columns of X are called {twice!r}: give every column a name of its own")
         options = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "ensure_all_finite": False}
-        points = validate_data(self, X, **options, ensure_min_samples=1 if new else 2, reset=not new)
+        points = validate_data(self, with_sound_structure(X), **options, ensure_min_samples=1 if new else 2, reset=not new)
         check_finite(points)
         if sp.issparse(points) and not points.has_canonical_format:
             summed = points.copy()

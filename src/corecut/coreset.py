@@ -21,7 +21,7 @@ import numpy as np
 
 from corecut._random import as_generator, draw_seed
 from corecut._typing import FloatArray, IntArray, LabelArray, RandomState
-from corecut._validation import check_count, check_n_clusters, check_option, check_real
+from corecut._validation import check_count, check_n_clusters, check_option, check_real, check_weights
 from corecut.engines import Engine, LocalEngine
 from corecut.kernel import KernelView
 from corecut.sampling import Sampler, Seeds, draw_seeds
@@ -51,10 +51,30 @@ class Coreset:
     n_draws: int
     seeds: Seeds | None = field(repr=False, default=None)
 
+    def __post_init__(self) -> None:
+        points = np.asarray(self.indices)
+        if points.ndim != 1 or (points.size and points.dtype.kind not in "iu"):
+            raise TypeError(f"a coreset's indices must be a list of integers, got {points.dtype} in {points.ndim} dimension(s)")
+        if points.size and (points[0] < 0 or np.any(points[1:] <= points[:-1])):
+            raise ValueError("a coreset's indices must be increasing node numbers from 0 on: sort them, each node once")
+        object.__setattr__(self, "indices", np.ascontiguousarray(points, dtype=np.int64))
+        weights = check_weights(self.weights, points.size, name="a coreset's weights")
+        object.__setattr__(self, "weights", weights)
+
     @property
     def size(self) -> int:
         """Number of distinct points."""
         return int(self.indices.size)
+
+    def check_within(self, n_points: int) -> None:
+        """Refuse a sample of no points, or of points that another problem has."""
+        if self.size == 0:
+            raise ValueError("the coreset is empty: give it at least one point")
+        if self.indices[-1] >= n_points:
+            raise ValueError(
+                f"a coreset's indices must be increasing node numbers below {n_points}, got {self.indices[-1]}: "
+                "take a coreset of this kernel"
+            )
 
     def reweighted(self, weights: FloatArray) -> Coreset:
         """Return the same sample with other weights."""

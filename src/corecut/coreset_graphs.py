@@ -78,6 +78,7 @@ def coreset_graph(
     True
     """
     check_option(degrees, "degrees", ("weights", "rows"))
+    coreset.check_within(kernel.n_points)
     return graph_of_coreset(kernel, coreset, degrees=degrees, engine=LocalEngine(n_jobs))
 
 

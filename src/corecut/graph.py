@@ -25,6 +25,7 @@ import scipy.sparse as sp
 from corecut import _core
 from corecut._typing import AnyArray, BoolArray, FloatArray, IntArray
 from corecut._validation import check_option, thread_count
+from corecut.sparse_structure import check_structure
 
 Symmetrize = Literal["mean", "max", "min"] | None
 Check = Literal["sample", "full", "none"]
@@ -314,7 +315,7 @@ def csr_arrays(matrix: Any) -> CsrArrays:
         matrix = sp.csr_array(matrix if matrix.dtype == np.float32 else matrix.astype(np.float64))
     elif matrix.format != "csr":
         matrix = _native(matrix)
-        _check_coordinates(matrix)
+        check_structure(matrix)  # scipy converts it without looking
     csr = matrix if matrix.format == "csr" else sp.csr_array(matrix)
     data: AnyArray = csr.data
     if data.dtype.kind in "biu" or data.dtype not in (np.float32, np.float64):
@@ -353,28 +354,6 @@ def _native(matrix: Any) -> Any:
     if matrix.dtype.isnative and matrix.dtype.itemsize > 2:
         return matrix
     return matrix.astype(np.float64)
-
-
-def _check_coordinates(matrix: Any) -> None:
-    """Refuse corrupt indices in formats other than CSR before scipy converts them, which it does without looking."""
-    if matrix.format not in ("csc", "bsr", "coo"):
-        return  # the others hold no index arrays that a conversion would believe
-    stored = len(matrix.data)
-    if matrix.format == "coo":
-        axes = [(np.asarray(axis), length) for axis, length in zip(matrix.coords, matrix.shape, strict=True)]
-    else:
-        height, width = matrix.blocksize if matrix.format == "bsr" else (1, 1)
-        rows, columns = matrix.shape[0] // height, matrix.shape[1] // width
-        steps, length = (columns, rows) if matrix.format == "csc" else (rows, columns)
-        borders, axes = np.asarray(matrix.indptr), [(np.asarray(matrix.indices), length)]
-        if borders.size != steps + 1 or borders[0] != 0 or borders[-1] > stored or np.any(borders[1:] < borders[:-1]):
-            raise ValueError(f"the matrix is corrupt: indptr must rise in {steps} steps from 0 to at most {stored} entries")
-    for axis, n in axes:
-        if axis.size < stored:
-            raise ValueError(f"the matrix is corrupt: {stored} stored entries, but indices for {axis.size}")
-        if axis.size and (axis.min() < 0 or axis.max() >= n):
-            bad = int(axis.max() if axis.max() >= n else axis.min())
-            raise ValueError(f"index {bad} is out of range for {n} {'blocks' if matrix.format == 'bsr' else 'nodes'}")
 
 
 def _scanned(csr: Any, threads: int) -> Graph | None:

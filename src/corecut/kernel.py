@@ -53,6 +53,20 @@ class KernelView:
     rank_one: FloatArray | None = field(repr=False, default=None)
     rank_factor: float = 1.0
 
+    def __post_init__(self) -> None:
+        for name in ("scale", "diagonal", "weights", "rank_one"):
+            array = getattr(self, name)
+            if array is None and name in ("scale", "rank_one"):
+                continue
+            numbers = np.asarray(array, dtype=np.float64)
+            if numbers.shape != (self.n_points,):
+                raise ValueError(f"{name} must be one number per point: expected shape ({self.n_points},), got {numbers.shape}")
+            if np.isnan(numbers).any():
+                raise ValueError(f"{name} must have no NaN, got one at point {int(np.isnan(numbers).argmax())}")
+            object.__setattr__(self, name, numbers)
+        if not np.isfinite(self.weights).all() or (self.weights < 0).any():
+            raise ValueError("weights must be finite and not negative: give a point 0 that is to take no part")
+
     @classmethod
     def from_graph(cls, graph: Any, *, shift: float | str = "auto") -> KernelView:
         """Return the normalised-cut kernel of a graph: K = D⁻¹AD⁻¹ + σD⁻¹, W = D.

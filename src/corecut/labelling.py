@@ -92,6 +92,7 @@ def label_nodes(
     array([0, 0, 0, 1, 1, 1], dtype=int32)
     """
     check_option(candidates, "candidates", ("all", "touched"))
+    coreset.check_within(kernel.n_points)
     labels, k = check_labels(coreset_labels, coreset.size, name="coreset_labels", n_clusters=n_clusters)
     return label_by(kernel, coreset, labels, k, candidates=candidates, engine=LocalEngine(n_jobs))
 

@@ -184,6 +184,7 @@ def coreset_kernel_kmeans(
     True
     """
     view = kernel if isinstance(kernel, KernelView) else KernelView.from_graph(kernel)
+    coreset.check_within(view.n_points)
     if check_count(n_clusters, "n_clusters") > coreset.size:
         raise ValueError(f"n_clusters={n_clusters} is more than the coreset's {coreset.size} points: draw a larger coreset")
     # The whole kernel was checked when it was made, as strictly as its owner wanted.

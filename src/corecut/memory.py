@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from corecut._files import parse_size, show_size
+from corecut._files import parse_size, require_folder_name, show_size
 from corecut._validation import check_count, thread_count
 
 _LIBRARIES = 32 * 2**20
@@ -48,8 +48,11 @@ def check_limit(limit: Any, scratch: Any) -> None:
     if not isinstance(limit, str):
         check_count(limit, "memory_limit")
     parse_size(limit)
-    if scratch is not None and not isinstance(scratch, str | os.PathLike):
+    if scratch is None:
+        return
+    if not isinstance(scratch, str | os.PathLike):
         raise TypeError(f"scratch must be the name of a folder, got {type(scratch).__name__}")
+    require_folder_name(scratch)
 
 
 def require_limit(limit: str | int, needed: int) -> None:

@@ -14,7 +14,10 @@ have added, so that bounds are bounds.
     "trees"         a tree of boxes spares a query what lies in boxes further away than the neighbours it has found. The result
                     is the same. Points of up to 63 features are searched so, unless a sample of queries looks at most of them.
     "approximate"   points are gathered in cells, and a query meets the cells with the nearest centres, so many that a sample of
-                    queries with known neighbours finds 99.5 % of them; the recall of another sample is reported.
+                    queries with known neighbours finds 99.5 % of them; the recall of another sample is reported. A query that
+                    meets too few points is asked exactly. Where that other sample finds less than 99 %, most often because
+                    crowds lie so far apart that float32 confuses the points of each, a wide gap divides the search in two;
+                    without one, all queries whose lists ended too early are asked exactly.
 
 Blocks of queries run side by side and do not know of each other: nothing depends on the number of threads. What is random
 begins with the same seed every time.
@@ -22,7 +25,7 @@ begins with the same seed every time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -32,9 +35,10 @@ from numpy.typing import NDArray
 from corecut import _core
 from corecut._threads import on_threads
 from corecut._typing import AnyArray, BoolArray, FloatArray
-from corecut.point_screens import Rows, Screen, ScreenMap, bounds_met, panels_of
-from corecut.spectral.blas import ROWS, each_block, single_threaded_blas
-from corecut.spectral.rounding import kmeans
+from corecut.point_cells import Cells
+from corecut.point_gaps import widest_gap
+from corecut.point_screens import Rows, ScreenMap, bounds_met, panels_of
+from corecut.spectral.blas import single_threaded_blas
 
 Progress = Callable[[float], None]
 Numbers = NDArray[np.int32]
@@ -59,9 +63,11 @@ _TRIED = 256
 _LOOK, _TAKE, _FEATURE, _DISTANCE = 6.0, 1400.0, 20.0, 1000.0
 # Below so many multiplications a plan costs more than it saves.
 _PLANNED = 4e9
-# Points in a cell, most cells, sample points for each centre; the share of all points that cells are thought to spare a query
-# from when a plan is made; and the recall aimed at.
-_IN_CELL, _MOST_CELLS, _PER_CENTRE, _SHARE, _AIM = 200, 16_384, 40, 0.05, 0.995
+# The share of all points that cells are thought to lead a query to when a plan is made; the recall aimed at among the cells,
+# and the one below which they are not relied on.
+_SHARE, _AIM, _PROMISED = 0.05, 0.995, 0.99
+# Where points are cut in two: the share of them on either side at least, and of sample queries that may look across at most.
+_LEAST_PART, _ACROSS = 1 / 64, 0.01
 # Points that are asked for together, a whole number of panels, which a tree leaves together.
 _GROUP = 256
 # Points on the longest list of a plan.
@@ -240,33 +246,72 @@ class _Search:
         which, known, squares = self._sample(0)
         if self.map.directions is not None:
             self._plan(which, known, squares, share=_SHARE)
-        cells = _Cells.of(self.screen, self.threads)
-        probes = cells.probes(self.asked.taken(which), known)
-        if 2 * probes > len(cells.centres):
-            return self.exact()
-        tested, _, truth = self._sample(1)
+        cells = Cells.of(self.screen, self.threads)
+        probes = cells.probes(self.asked.taken(which), known, _AIM)
+        spared = 2 * probes <= len(cells.centres)
         order = np.argsort(cells.cell_of, kind="stable").astype(np.int32)
         screen, starts = self.screen.taken(order), np.searchsorted(cells.cell_of[order], np.arange(len(cells.centres) + 1))
         terms = screen.norms.astype(np.float32)
 
-        indices = np.empty((len(order), self.k), np.int32)
-        found = np.empty((len(order), self.k))
-
-        def task(queries: Numbers) -> None:
+        def meet(queries: Numbers) -> tuple[Numbers, FloatArray, BoolArray]:
             asked = self.asked.taken(queries)
             lists = _Lists(len(queries), self.keep)
             for cell, asking in cells.visits(asked, probes):
                 part = slice(starts[cell], starts[cell + 1])
                 products: Any = (np.float32(-2.0) * asked.rows[asking]) @ screen.rows[part].T
                 _core.offer_points(products, terms[part], int(starts[cell]), asking, *lists.arrays)
-            indices[queries], found[queries], _ = self._choose(lists, queries, order)
+            return self._choose(lists, queries, order)
+
+        # By distance: of equally far points any one will do.
+        tested, _, truth = self._sample(1)
+        relied_on = spared and float(np.mean(meet(tested)[1] <= truth[:, -1:])) >= _PROMISED
+        if not relied_on and (parts := self._apart(tested, truth)) is not None:
+            return parts
+        if not spared:
+            return self.exact()
+        indices, found = np.empty((len(order), self.k), np.int32), np.empty((len(order), self.k))
+
+        def task(queries: Numbers) -> Numbers:
+            indices[queries], found[queries], certain = meet(queries)
+            # Cells far out may hold fewer points than are asked for.
+            short = indices[queries, -1] < 0
+            doubtful: Numbers = queries[short if relied_on else short | ~certain]
+            return doubtful
 
         # In the order of their cells, so that the queries of a task meet the same cells.
         blocks = [order[begin : begin + _AMONG_CELLS] for begin in range(0, len(order), _AMONG_CELLS)]
-        on_threads(task, blocks, self.threads, progress=self.progress)
-        # By distance: of equally far points any one will do.
+        due = np.concatenate(on_threads(task, blocks, self.threads, progress=self.progress))
+        if due.size:
+            indices[due], found[due] = self._certain(due)
         recall = float(np.mean(found[tested] <= truth[:, -1:]))
         return Neighbors(indices, np.sqrt(found), "approximate", recall)
+
+    def _apart(self, which: Any, squares: FloatArray) -> Neighbors | None:
+        """Return the neighbours where a wide gap parts the points, each side searched by itself; None where none does.
+
+        Each side has a centre and a unit of its own, and cells that its points fill. Whoever is further from its last neighbour
+        than from the other side is asked exactly.
+        """
+        side, across = widest_gap(self.points, max(self.k + 1, int(_LEAST_PART * len(self.points))), self.threads)
+        if np.mean(np.sqrt(squares[:, -1]) >= across[which]) > _ACROSS:
+            return None
+        n = len(self.points)
+        indices, distances = np.empty((n, self.k), np.int32), np.empty((n, self.k))
+        exact, recall, done = True, 0.0, 0
+        for part in (np.flatnonzero(side), np.flatnonzero(~side)):
+            few = part.size <= _TREE_POINTS
+            progress = None if self.progress is None else _stretch(self.progress, done / n, part.size / n)
+            found = nearest_points(
+                self.points[part], None, self.k, approximate=not few, threads=self.threads, progress=progress
+            )
+            indices[part], distances[part] = part[found.indices], found.distances
+            exact, recall = exact and found.method != "approximate", recall + found.recall * part.size / n
+            done += part.size
+        due = np.flatnonzero(distances[:, -1] >= across)
+        if due.size:
+            indices[due], squares = self._certain(due)
+            distances[due] = np.sqrt(squares)
+        return Neighbors(indices, distances, "exact" if exact else "approximate", 1.0 if exact else recall)
 
     def _certain(self, which: Any, progress: Progress | None = None) -> tuple[Numbers, FloatArray]:
         """Return the neighbours of some queries, and squared distances; lists grow until they have surely held them all."""
@@ -343,64 +388,6 @@ class _Search:
         self.keep = int(min(length, _LONGEST))
 
 
-@dataclass(frozen=True)
-class _Cells:
-    """Points gathered around centres.
-
-    Attributes
-    ----------
-    centres : array of shape (cells, w)
-        Means of sample points, by k-means.
-    half_norms : array of shape (cells,)
-        Half of the centres' squared lengths.
-    cell_of : array of shape (n,)
-        Nearest centre of every point.
-    """
-
-    centres: Rows
-    half_norms: Rows
-    cell_of: Numbers
-
-    @classmethod
-    def of(cls, screen: Screen, threads: int) -> _Cells:
-        n = len(screen.rows)
-        count = min(max(1, n // _IN_CELL), _MOST_CELLS)
-        generator = np.random.default_rng(2)
-        sample = screen.rows[generator.choice(n, min(n, _PER_CENTRE * count), replace=False)]
-        weights = np.ones(len(sample))
-        labels = kmeans(sample, count, weights, generator, max_iter=5, threads=threads)  # type: ignore[arg-type]
-        order = np.argsort(labels, kind="stable")
-        _, firsts, sizes = np.unique(labels[order], return_index=True, return_counts=True)
-        sums = np.add.reduceat(sample[order], firsts, axis=0)
-        centres: Rows = np.ascontiguousarray(sums / sizes[:, None].astype(np.float32))
-        cells = cls(centres, np.float32(0.5) * np.einsum("ij,ij->i", centres, centres), np.empty(n, np.int32))
-
-        def block(begin: int) -> None:
-            part = slice(begin, begin + ROWS)
-            cells.cell_of[part] = np.argmax(cells._nearness(screen.rows[part]), axis=1)
-
-        each_block(block, n, threads)
-        return cells
-
-    def _nearness(self, rows: Rows) -> Rows:
-        nearness: Rows = rows @ self.centres.T - self.half_norms
-        return nearness
-
-    def probes(self, asked: Screen, known: Numbers) -> int:
-        """Return how many cells queries must meet to find the aimed share of their known neighbours."""
-        ranks = np.argsort(np.argsort(-self._nearness(asked.rows), axis=1), axis=1)
-        needed = np.take_along_axis(ranks, self.cell_of[known].astype(np.intp), axis=1)
-        return int(np.quantile(needed, _AIM, method="higher")) + 1
-
-    def visits(self, asked: Screen, probes: int) -> Iterator[tuple[int, Numbers]]:
-        """Yield the cells that some of the queries meet, and the queries that do."""
-        nearest = np.argpartition(-self._nearness(asked.rows), probes - 1, axis=1)[:, :probes].ravel()
-        order = np.argsort(nearest, kind="stable")
-        cells, firsts = np.unique(nearest[order], return_index=True)
-        for cell, asking in zip(cells.tolist(), np.split((order // probes).astype(np.int32), firsts[1:]), strict=True):
-            yield cell, np.ascontiguousarray(asking)
-
-
 def _narrow(points: AnyArray) -> AnyArray:
     """Return points as float32 where that loses nothing, as with pixels and counts: half the memory to go through."""
     if points.dtype == np.float64:
@@ -447,6 +434,11 @@ def _from_trees(
         if progress is not None:
             progress(min(1.0, (begin + _IN_TREE) / len(asked)))
     return Neighbors(indices, np.sqrt(squares), "trees", 1.0)
+
+
+def _stretch(progress: Progress, begin: float, length: float) -> Progress:
+    """Return a call that tells the progress of a part of the work as that of the whole."""
+    return lambda share: progress(begin + share * length)
 
 
 def _runs(chosen: BoolArray) -> list[tuple[int, int]]:

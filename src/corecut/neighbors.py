@@ -26,6 +26,7 @@ from corecut._validation import check_count, check_option, check_real, thread_co
 from corecut.advice import advise
 from corecut.graph import Graph
 from corecut.neighbor_search import EXACT_POINTS, TREE_FEATURES, nearest_points
+from corecut.sparse_structure import check_structure
 
 NeighborMethod = Literal["auto", "exact", "approximate"]
 
@@ -360,9 +361,17 @@ def check_points(X: Any) -> Any:
     """Return points as a finite float32 or float64 array or CSR matrix; scikit-learn words what is wrong with their form."""
     from sklearn.utils import check_array
 
-    points = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
+    points = check_array(with_sound_structure(X), accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
     check_finite(points)
     return points
+
+
+def with_sound_structure(X: Any) -> Any:
+    """Return points; refuse sparse ones whose indices lead out of the matrix, before anything reads them."""
+    if sp.issparse(X) and X.ndim == 2:
+        X = X.tocsr() if X.format == "lil" else X  # from lists of indices, which are only put one behind the other
+        check_structure(X, "rows", "columns")
+    return X
 
 
 def check_finite(points: Any) -> None:

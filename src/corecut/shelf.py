@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from corecut import _core
-from corecut._files import first_line, require_free_space, show_size
+from corecut._files import first_line, missing_folders, remove_empty, require_free_space, show_size
 from corecut._locks import remove_if_free, try_lock, unlock
 from corecut._typing import BoolArray, LabelArray
 from corecut.engines import Engine, LocalEngine
@@ -59,6 +59,7 @@ class Shelf:
         self._parent = folder
         self._folder: Path | None = None
         self._lock = -1
+        self._new: list[Path] = []
         self._held = 0
         self._count = 0
 
@@ -152,6 +153,7 @@ class Shelf:
             return self._folder
         parent = Path(tempfile.gettempdir()) if self._parent is None else self._parent
         try:
+            self._new = missing_folders(parent)
             parent.mkdir(parents=True, exist_ok=True)
             _remove_left(parent)
             lock = None
@@ -167,13 +169,14 @@ class Shelf:
         return folder
 
     def _close(self) -> None:
-        if self._folder is None:
-            return
-        shutil.rmtree(self._folder, ignore_errors=True)
-        _lock_of(self._folder).unlink(missing_ok=True)
-        if self._lock >= 0:
-            unlock(self._lock)
-        self._folder = None
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            _lock_of(self._folder).unlink(missing_ok=True)
+            if self._lock >= 0:
+                unlock(self._lock)
+            self._folder = None
+        remove_empty(self._new)  # the folder that was asked for, if it was not there
+        self._new = []
 
 
 def _lock_of(folder: Path) -> Path:

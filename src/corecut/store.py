@@ -31,7 +31,16 @@ import numpy as np
 
 import corecut
 from corecut import _core
-from corecut._files import GraphFileError, building_directory, check_target, first_line, led_to, naming, publish_directory
+from corecut._files import (
+    GraphFileError,
+    building_directory,
+    check_target,
+    first_line,
+    led_to,
+    naming,
+    naming_where_full,
+    publish_directory,
+)
 from corecut._typing import AnyArray, FloatArray, IntArray
 from corecut._validation import thread_count
 from corecut.graph import Graph
@@ -110,7 +119,7 @@ class GraphStore:
     @classmethod
     def write(cls, graph: Graph, path: str | Path, *, overwrite: bool = False) -> GraphStore:
         """Write a graph that is in memory as a store."""
-        with StoreWriter.create(path, overwrite=overwrite) as writer:
+        with naming_where_full(Path(path)), StoreWriter.create(path, overwrite=overwrite) as writer:
             writer.copy(graph)
         return cls.open(path)
 
@@ -392,7 +401,8 @@ class _ArrayFile:
 @contextmanager
 def scratch_store(target: Path) -> Iterator[Path]:
     """Give the name of a store beside `target` that is removed in the end, and by the next run if this one is killed."""
-    with building_directory(target.with_name(f".{target.name}.scratch"), name=target) as folder:
+    beside = target.with_name(f".{target.name}.scratch")
+    with naming_where_full(target), building_directory(beside, name=target) as folder:
         yield folder / "graph.store"
 
 

@@ -113,8 +113,9 @@ def machines(
         ),
     ] = None,
     scratch: Annotated[
-        Path | None,
+        str | None,  # a Path would make the current folder of an empty name
         typer.Option(
+            metavar="PATH",
             help="Folder for checkpoints that all workers see, beside the graph by default; without --dask, for what --memory "
             "puts on disk, the system's temporary folder by default.",
             rich_help_panel=_PANEL,
@@ -127,4 +128,6 @@ def machines(
     """Return where to run, from the options that say so."""
     if dask is None and resume:
         raise typer.BadParameter("only a run with --dask has checkpoints; add --dask", param_hint="--resume")
-    return Machines(dask, scratch, resume)
+    if scratch == "":
+        raise typer.BadParameter("give the name of a folder, or . for the one you are in", param_hint="--scratch")
+    return Machines(dask, None if scratch is None else Path(scratch), resume)

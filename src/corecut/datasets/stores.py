@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from corecut._files import parse_size, require_free_space
+from corecut._files import naming_where_full, parse_size, require_free_space
 from corecut._validation import thread_count
 from corecut.datasets.planted import PlantedLaw
 from corecut.edges import EdgeSpool, Progress, assemble
@@ -45,7 +45,7 @@ def planted_store(
     GraphStore
     """
     bound = parse_size(memory)
-    with StoreWriter.create(path, overwrite=overwrite) as writer:
+    with naming_where_full(Path(path)), StoreWriter.create(path, overwrite=overwrite) as writer:
         store, temporary = 8 * law.draws, 24 * law.draws
         require_free_space(
             writer.folder, int(store if store <= bound // 4 else temporary), "the store with its temporary files"

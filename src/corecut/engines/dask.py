@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from corecut import _core
-from corecut._files import require_free_space
+from corecut._files import require_folder_name, require_free_space
 from corecut._typing import AnyArray, FloatArray, IntArray, LabelArray
 from corecut._validation import check_count
 from corecut.engines import coresets, tasks
@@ -88,6 +88,8 @@ class DaskEngine:
         block_entries: int | None = None,
     ) -> None:
         self.cluster = Cluster(client, check_count(retries, "retries", minimum=0))
+        if scratch is not None:
+            require_folder_name(scratch)
         self.scratch = None if scratch is None else Path(os.path.abspath(scratch))
         # What the graph's store is made of in every run, and so removed: checkpoints lie beside it instead.
         self.source: Path | None = None

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from corecut._files import first_line, show_size
+from corecut._files import first_line, missing_folders, remove_empty, show_size
 from corecut._locks import exclusive
 from corecut._typing import AnyArray
 
@@ -114,6 +114,8 @@ class Scratch:
         note = self.folder / "run.json"
         lock = self.folder.with_name(f"{self.folder.name}.lock")
         with ExitStack() as stack:
+            # Last of all, when the lock is gone: where checkpoints stay, so does the folder that holds them.
+            stack.callback(remove_empty, missing_folders(self.folder.parent))
             try:
                 busy = f"{self.folder} is in use: another run has its files there; choose another folder with scratch="
                 stack.enter_context(exclusive(lock, busy))

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import errno
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from corecut._files import GraphFileError, ending_of, first_line, parse_size, require_free_space, require_memory
+from corecut._files import (
+    GraphFileError,
+    ending_of,
+    first_line,
+    naming_where_full,
+    parse_size,
+    require_free_space,
+    require_memory,
+)
 from corecut._typing import AnyArray, FloatArray, IntArray
 from corecut._validation import check_option, thread_count
 from corecut.edges import EdgeReport, EdgeRules, EdgeSpool, Progress, RowSink, assemble
@@ -234,23 +241,18 @@ def convert_graph(
     kind = format or guess_format(source)
     wishes = Wishes(options or EdgeOptions(), rules or EdgeRules(), compact, symmetrize)
     in_memory = kind not in ("edgelist", "parquet")
-    with StoreWriter.create(final, overwrite=overwrite) as writer:
+    with naming_where_full(final), StoreWriter.create(final, overwrite=overwrite) as writer:
         if not in_memory:
             require_free_space(writer.folder, _disk_needed(source, kind, bound), "the store with its temporary files")
-        try:
-            if in_memory:
-                graph, report = load_graph(
-                    source, format=kind, options=options, rules=rules, compact=compact, symmetrize=symmetrize, n_jobs=n_jobs
-                )
-                writer.copy(graph)
-            else:
-                spool = EdgeSpool(wishes.rules, writer.folder, bound)
-                ids, report = _stream(source, kind, writer, spool, wishes=wishes, n_jobs=n_jobs, progress=progress)
-                writer.finish(ids)
-        except OSError as error:
-            if error.errno == errno.ENOSPC:
-                raise OSError(f"the disk that holds {final} is full; make room or choose another place") from None
-            raise
+        if in_memory:
+            graph, report = load_graph(
+                source, format=kind, options=options, rules=rules, compact=compact, symmetrize=symmetrize, n_jobs=n_jobs
+            )
+            writer.copy(graph)
+        else:
+            spool = EdgeSpool(wishes.rules, writer.folder, bound)
+            ids, report = _stream(source, kind, writer, spool, wishes=wishes, n_jobs=n_jobs, progress=progress)
+            writer.finish(ids)
     return GraphStore.open(final), report
 
 

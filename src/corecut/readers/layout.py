@@ -36,6 +36,9 @@ _SNIFFED = 200
 # A table of more columns than an edge list has (source, target, weight, time) is one of something else, unless names tell.
 _MOST_COLUMNS = 4
 
+# A line of more fields is not even split where nobody says that its columns are those of edges: that takes seconds.
+_MOST_FIELDS = 100_000
+
 _BLANKS = " \t\v\f\r\n"  # not all that Python takes for blanks
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(inf|infinity|nan)", re.IGNORECASE)
@@ -127,6 +130,8 @@ class Layout:
         ending
             How the file's name ends, ".csv" or ".tsv".
         """
+        if options.columns is None:
+            _refuse_crowded(block, options.comments, name, line)
         delimiter = options.delimiter if options.delimiter is not None else _delimiter(block, options.comments, ending)
         rows, begin, first = _sniff(block, delimiter, options.comments)
         if not rows:
@@ -169,6 +174,24 @@ def split_line(line: str, delimiter: str) -> list[str]:
     """Return the fields of a line: split at any blanks, or at the delimiter with quotes respected."""
     records = _core.sniff_records(line.encode(), delimiter, "", 1)[0]
     return [text.decode() for text, _ in records[0]] if records else []
+
+
+def _refuse_crowded(block: bytes, comments: str, name: str, line: int) -> None:
+    """Refuse a first line of very many columns by the marks in it."""
+    marks, begin = tuple(mark.encode() for mark in comments), 0
+    while begin < len(block):
+        end = block.find(b"\n", begin) + 1 or len(block)
+        first = block[begin:end].strip()
+        if first and not first.startswith(marks):
+            most = max(*(first.count(mark) for mark in (b";", b",", b"|", b"\t")), len(first.split(None, _MOST_FIELDS)) - 1)
+            if most >= _MOST_FIELDS:
+                raise GraphFileError(
+                    f"{name}, line {line}: has more than {_MOST_FIELDS:,} columns; if two of them hold edges, name them by "
+                    "columns=(source, target[, weight]) (--columns), and if this is a table of measurements, cluster it with "
+                    "--points"
+                )
+            return
+        begin, line = end, line + 1
 
 
 def _sniff(block: bytes, delimiter: str, comments: str) -> tuple[list[_Row], int, int]:

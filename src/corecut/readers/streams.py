@@ -7,6 +7,7 @@ end and carries the number of its first line, so that a message about a bad line
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import io
 import stat
@@ -56,6 +57,10 @@ class Source:
             found = self.path.stat()
         except FileNotFoundError:
             raise FileNotFoundError(f"there is no file {self.path}") from None
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            raise OSError(f"{self.path} is a symbolic link that leads back to itself; give the name of a file") from None
         self.is_pipe = not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode)
         self.size = 0 if self.is_pipe else found.st_size
 
