@@ -135,6 +135,7 @@ def test_planted_numbers_are_found(graph: Any, k: int) -> None:
     assert selection.stands_out
     assert selection.confidence > 0.5
     assert selection.sentence.startswith(f"{k} clusters: one more would cost ")
+    assert ("were tried" in selection.sentence) == ("unsure" in selection.sentence)
 
 
 @pytest.mark.parametrize(
@@ -172,6 +173,7 @@ def test_crumbs_beside_a_graph_without_clusters_give_no_sure_answer() -> None:
     assert step.crumbs == found.best - 1
     assert f"but {step.crumbs} of them" in found.sentence
     assert "unsure" in found.sentence
+    assert f"{found.k_min} to {found.k_max} were tried" in found.sentence
     assert found.confidence < 0.1
     # Parts that are no crumbs are clusters, whatever their number.
     cliques = [np.ones((n, n)) - np.eye(n) for n in (40, *[10] * 12)]

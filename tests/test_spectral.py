@@ -23,6 +23,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from corecut import (
+    CoresetSpectralClustering,
     Graph,
     KernelView,
     _core,
@@ -471,6 +472,14 @@ def test_cluster_qr_needs_as_many_columns_as_clusters() -> None:
     rows = spectral_embedding(graph, 4, eigen_solver="power", random_state=0)
     with pytest.raises(ValueError, match='"cluster_qr" needs as many components as clusters, got 2 and 4; use eigen_solver='):
         round_embedding(rows, 4, assign_labels="cluster_qr")
+
+
+def test_cluster_qr_makes_no_more_clusters_than_rows() -> None:
+    graph = sp.block_diag([np.ones((3, 3)) - np.eye(3), sp.csr_array((2, 2))], format="csr")
+    model = CoresetSpectralClustering(4, assign_labels="cluster_qr", eigen_solver="arpack")
+    with pytest.raises(ValueError, match='3 for n_clusters=4; use assign_labels="kmeans"'):
+        model.fit(graph)
+    model.set_params(assign_labels="kmeans").fit(graph)
 
 
 def test_unknown_rounding_is_refused() -> None:

@@ -156,7 +156,8 @@ class Selection:
         crumbs = next(one.crumbs for one in self.path if one.n_clusters == self.best)
         if crumbs:
             leap += f", but {crumbs} of them {'is a crumb' if crumbs == 1 else 'are crumbs'} beside the others"
-        return f"{self.best} clusters: {leap} ({word}, {self.confidence:.2f}{other})"
+        tried = f"; {self.k_min:,} to {self.k_max:,} were tried" if word == "unsure" else ""
+        return f"{self.best} clusters: {leap} ({word}, {self.confidence:.2f}{other}{tried})"
 
     def labels_at(self, n_clusters: int) -> LabelArray:
         """Return the partition into any number of clusters of the range, refined; the same one every time.

@@ -180,6 +180,11 @@ def round_embedding(
     check_count(n_init, "n_init")
     with single_threaded_blas():
         if assign_labels == "cluster_qr":
+            if len(embedding) < n_clusters:
+                raise ValueError(
+                    f'assign_labels="cluster_qr" makes no more clusters than there are rows (nodes with edges, or of a coreset): '
+                    f'{len(embedding)} for n_clusters={n_clusters}; use assign_labels="kmeans"'
+                )
             if embedding.shape[1] != n_clusters:
                 raise ValueError(
                     f'assign_labels="cluster_qr" needs as many components as clusters, got {embedding.shape[1]} and '
