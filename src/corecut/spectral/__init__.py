@@ -182,7 +182,7 @@ def round_embedding(
         if assign_labels == "cluster_qr":
             if len(embedding) < n_clusters:
                 raise ValueError(
-                    f'assign_labels="cluster_qr" makes no more clusters than there are rows (nodes with edges, or of a coreset): '
+                    f'assign_labels="cluster_qr" makes no more clusters than there are rows (nodes with edges, or a coreset): '
                     f'{len(embedding)} for n_clusters={n_clusters}; use assign_labels="kmeans"'
                 )
             if embedding.shape[1] != n_clusters:
