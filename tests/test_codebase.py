@@ -81,6 +81,7 @@ ORDER = [
     "estimates",
     "placement",
     "draws",
+    "stretches",
     "balancing",
     "small_parts",
     "descent",

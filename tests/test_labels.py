@@ -182,3 +182,14 @@ def test_columns_of_one_name(tmp_path):
     (tmp_path / "l.csv").write_text("node,node,label\n1,5,7\n2,6,8\n")
     with pytest.raises(LabelColumnError, match="more than one column 'node' that may hold the ids"):
         read_labels(tmp_path / "l.csv")
+
+
+def test_pq_is_another_name_of_parquet(tmp_path):
+    pytest.importorskip("pyarrow")
+    labels, names = np.array([0, 1, 1], np.int32), np.array(["a", "b", "c"])
+    write_labels(tmp_path / "l.pq", labels, names)
+    write_labels(tmp_path / "l.parquet", labels, names)
+    assert (tmp_path / "l.pq").read_bytes() == (tmp_path / "l.parquet").read_bytes()
+    found_names, found = read_labels(tmp_path / "l.pq")
+    np.testing.assert_array_equal(found, labels)
+    np.testing.assert_array_equal(found_names, names)

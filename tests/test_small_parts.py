@@ -129,6 +129,13 @@ def test_founders_are_paid_by_the_cheapest_merges() -> None:
     assert small.founders(level.restrict(small.main), thirds, 3, choices) == 0
 
 
+def test_crumbs_are_no_clusters_where_two_of_three_communities_are_noisy() -> None:
+    pair, truth = make_sbm(300, 2, 0.12, 0.05, random_state=0)
+    other, _ = make_sbm(300, 1, 0.12, 0.0, random_state=1)
+    labels = fitted(sp.block_diag([pair, other, *[clique(5)] * 3], format="csr"), 3).labels_
+    assert adjusted_rand_score(truth, labels[:600]) > 0.8
+
+
 def test_any_number_of_threads_makes_the_same_of_small_parts() -> None:
     A = sp.block_diag([make_sbm(200, 10, 0.2, 0.02, random_state=0)[0], *[clique(5)] * 130], format="csr")
     one, two = (fitted(A, 12, n_jobs=jobs).labels_ for jobs in (1, 2))

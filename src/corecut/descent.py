@@ -4,7 +4,8 @@ The partition is refined on every level on the way down, by moves of single node
 of it is looked at again where there is a reason for doubt:
 
 - under tight bounds on sizes, which groups cannot meet, several draws are carried down and combined, and bounds
-  loosened for a while (:mod:`corecut.polishing`);
+  loosened for a while (:mod:`corecut.polishing`); graphs that are long and thin are cut along their length, too
+  (:mod:`corecut.stretches`);
 - where draws did not agree, as on lattices and tori, borders are improved on every scale (:mod:`corecut.cycles`);
 - where draws did not agree and much of the cut has gone on the way down, groups did not fit the graph, nor may what was found
   on their quotient: nodes are halved instead (:mod:`corecut.halving`). Hypercubes are like that: they have very many vectors
@@ -32,6 +33,7 @@ from corecut.polishing import loosen, polish
 from corecut.refinement import CLIMB, bring_into_bounds, climb_weighted, refine_weighted
 from corecut.repair import found_clusters
 from corecut.settings import Choices
+from corecut.stretches import stretches
 from corecut.weighted import WeightedGraph
 
 # Refinement ends when a sweep lowers the objective by less than this share.
@@ -44,6 +46,8 @@ _LITTLE, _LESS = 0.5, 0.8
 # The least and the greatest cluster, as shares of the mean, when nodes are halved then: narrow bounds find cubes, wide ones
 # what lies between.
 _HALVES = (0.9, 1.1), (0.6, 1.4)
+# Pieces of a thin graph are refined where they cost less than so many times what was found.
+_NEAR = 1.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +77,8 @@ def descend(
     objective = final_objective(whole, choices, balance.final)
     if choices.turns:
         labels, value = _polish(run, whole, levels, labels, draws, balance=balance)
+    if choices.tight and k > 1:
+        labels, value = _in_stretches(run, whole, labels, value, objective, engine=engine)
     top = levels[-1] if levels else whole
     agreed = float(np.average(agreement(best, draws, k), weights=top.graph.degrees)) if len(draws) > 1 else _AGREED
     fitting = True
@@ -122,6 +128,18 @@ def _halved(
         halves = fill_empty(halves, run.k, whole.graph.degrees)[0]
         found = _refine(whole, halves, objective, run.choices, engine)
         labels, value = min((labels, value), found, key=lambda one: one[1])
+    return labels, value
+
+
+def _in_stretches(
+    run: Run, whole: WeightedGraph, labels: LabelArray, value: float, objective: Objective, *, engine: Engine
+) -> tuple[LabelArray, float]:
+    """Return the best of a partition and the pieces of a thin graph, refined where they come near it, and its F."""
+    for pieces in stretches(whole, run.k):
+        plain = refine_weighted(whole, pieces, objective, run.k, max_passes=0, engine=engine)
+        if plain.objective < _NEAR * value:
+            found = _refine(whole, pieces, objective, run.choices, engine)
+            labels, value = min((labels, value), found, key=lambda one: one[1])
     return labels, value
 
 

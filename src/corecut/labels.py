@@ -32,6 +32,8 @@ from corecut.readers.layout import is_integer, split_line
 from corecut.readers.streams import LineBlocks
 from corecut.writers import quoted
 
+# Endings of Parquet files.
+_PARQUET = (".parquet", ".pq")
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 _PART = re.compile(r".+\.part\.([0-9]+)")
 _BATCH = 1 << 20
@@ -57,7 +59,7 @@ def check_labels_path(path: str | Path, *, overwrite: bool = True) -> Path:
     ending = ending_of(file)
     if metis_parts(file) is not None:
         ending = ".txt"
-    if ending not in (".parquet", ".npy", *_DELIMITERS) or (ending in (".parquet", ".npy") and file.suffix in PACKED):
+    if ending not in (*_PARQUET, ".npy", *_DELIMITERS) or (ending in (*_PARQUET, ".npy") and file.suffix in PACKED):
         raise ValueError(f"cannot tell the format of {file}; end the name in .parquet, .csv, .tsv, .npy or .part.K")
     if file.is_dir():
         raise IsADirectoryError(f"{file} is a directory; give a file name")
@@ -95,7 +97,7 @@ def write_labels(path: str | Path, labels: AnyArray, node_ids: AnyArray | None =
         elif ending == ".npy":
             with temporary.open("wb") as stream:
                 np.save(stream, np.ascontiguousarray(labels, dtype=np.int32))
-        elif ending == ".parquet":
+        elif ending in _PARQUET:
             _write_parquet(temporary, labels, node_ids)
         else:
             delimiter = _DELIMITERS[ending]
@@ -138,7 +140,7 @@ def read_labels(path: str | Path, *, column: str | None = None) -> tuple[AnyArra
             if labels.ndim != 1:
                 raise GraphFileError(f"{file}: holds an array of shape {labels.shape}, expected one label per node")
             return None, _as_labels(labels, file)
-        if ending == ".parquet":
+        if ending in _PARQUET:
             pa, pq = require_arrow(f"{file}: Parquet files", "parquet")
             try:
                 table = pq.read_table(file)

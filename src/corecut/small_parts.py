@@ -3,8 +3,9 @@
 - Where the plain cut is asked for (`balance=0`), each is a cluster.
 - As many clusters as their nodes would fill are made of them: none of these cuts an edge.
 - What is left, less than a cluster, joins the cluster of largest volume that has room (:mod:`corecut.placement`). But where the
-  last few of the k clusters have to cut through what holds together, so that F is ten times what it is with fewer clusters, the
-  largest of the small components are clusters instead, as long as these are clusters (:func:`corecut.balancing.acceptable`).
+  last few of the k clusters have to cut through what holds together, so that F is several times what it is with fewer clusters,
+  the largest of the small components (a twentieth of the mean and more) are clusters instead, as long as these are clusters
+  (:func:`corecut.balancing.acceptable`).
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ from corecut.placement import main_part, place_rest
 from corecut.settings import Choices
 from corecut.weighted import WeightedGraph, sums_by
 
-# Clusters are merged for small components where that leaves less than this share of F; for at most so many of them, and of up
-# to so many clusters (merging takes a dense matrix).
-_LEFT, _MOST_FOUNDERS, _MOST_CLUSTERS = 0.1, 16, 1_000
+# Clusters are merged for small components where each merge leaves less than this share of F (0.5 and more where clusters are
+# alike); for components of at least this share of the mean cluster's nodes, at most so many, and of up to so many clusters
+# (merging takes a dense matrix).
+_LEFT, _LEAST, _MOST_FOUNDERS, _MOST_CLUSTERS = 0.4, 0.05, 16, 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,14 +87,17 @@ class SmallParts:
 
     def founders(self, part: WeightedGraph, labels: LabelArray, n_main: int, choices: Choices) -> int:
         """Return how many small components should be clusters, paid by merges of the main part's."""
-        few = min(self.cluster_of.size, n_main - 2, _MOST_FOUNDERS)  # one cluster alone cuts nothing
+        nodes = np.bincount(self.component[self.component >= 0], self.level.sizes[self.component >= 0])
+        # The first in a row by volume; one cluster alone would cut nothing.
+        large = int(np.argmin(np.append(nodes >= _LEAST * choices.n_nodes / n_main, False)))
+        few = min(large, n_main - 2, _MOST_FOUNDERS)
         if not choices.adaptive or choices.bounded or self.n_clusters or few <= 0 or n_main > _MOST_CLUSTERS:
             return 0
         between, volume = _between(part, labels, n_main)
         merges = merge_clusters(between, volume, Objective(), down_to=n_main - few)
         objective = float(Objective().terms(between.diagonal(), volume).sum())
         left = objective - np.cumsum(merges.steps)
-        enough = np.flatnonzero(left < _LEFT * objective)
+        enough = np.flatnonzero(left < _LEFT ** np.arange(1, few + 1) * objective)
         if not enough.size:
             return 0
         count = int(enough[0]) + 1
