@@ -43,7 +43,7 @@ from corecut.coreset_graphs import graph_of_coreset
 from corecut.edges import EdgeRules
 from corecut.engines import LocalEngine, dask as dask_engine, scratch as scratch_files, session, tables, tasks
 from corecut.engines.cluster import Cluster, connect
-from corecut.engines.scratch import EngineError, Scratch, ScratchError, load, save
+from corecut.engines.scratch import EngineError, Scratch, ScratchError, load, save, unpacked
 from corecut.engines.session import divided
 from corecut.labelling import label_by
 from corecut.readers.dispatch import convert_graph
@@ -830,3 +830,13 @@ def test_the_command_runs_on_worker_processes_and_leaves_none(stored: dict[bool,
     refused = subprocess.run([*command[:7], "--resume"], capture_output=True, text=True, check=False)
     assert refused.returncode == 2
     assert "only a run with --dask has checkpoints" in " ".join(refused.stderr.split())
+
+
+def test_what_came_over_the_wire_lies_where_kernels_may_read_it() -> None:
+    stream = np.arange(83, dtype=np.uint8)
+    shifted = stream[3:].view(np.int64)
+    assert not shifted.flags.aligned
+    found = unpacked({"arrays": {"shifted": shifted, "own": np.arange(3)}})
+    assert all(array.flags.aligned for array in found.values())
+    np.testing.assert_array_equal(found["shifted"], shifted)
+    assert tasks.run(lambda array, number: (array.flags.aligned, number), shifted, 7) == (True, 7)

@@ -148,7 +148,9 @@ class Cluster:
             at = meant[i]
             options = {} if at is None else {"workers": [at], "allow_other_workers": True}
             try:
-                return self.client.submit(function, *shared, blocks[i], key=key, pure=False, retries=self.retries, **options)
+                return self.client.submit(
+                    tasks.run, function, *shared, blocks[i], key=key, pure=False, retries=self.retries, **options
+                )
             except Exception as error:  # a client whose scheduler went away takes nothing any more
                 raise EngineError(_lost(error)) from None
 

@@ -236,11 +236,15 @@ def packed(path: Path, **arrays: AnyArray) -> dict[str, Any]:
     return {"file": os.fspath(path)}
 
 
+def aligned(value: Any) -> Any:
+    """Return an array whose numbers lie where numbers may: what came over the wire lies as it did in the stream."""
+    return np.require(value, requirements="A") if isinstance(value, np.ndarray) else value
+
+
 def unpacked(message: dict[str, Any]) -> Arrays:
     """Return the arrays of a message; its file goes away."""
     if "file" not in message:
-        arrays: Arrays = message["arrays"]
-        return arrays
+        return {name: aligned(array) for name, array in message["arrays"].items()}
     file = Path(message["file"])
     found = load(file)
     file.unlink(missing_ok=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ import corecut
 from corecut import _core
 from corecut._files import GraphFileError
 from corecut._typing import AnyArray, IntArray
-from corecut.engines.scratch import Checkpoints, EngineError, load, mapped, packed, save_plain
+from corecut.engines.scratch import Checkpoints, EngineError, aligned, load, mapped, packed, save_plain
 from corecut.store import GraphStore
 
 Block = tuple[int, int]
@@ -51,6 +52,11 @@ class Place:
             return {file.stem: np.load(file, mmap_mode="r") for file in folder.glob("*.npy")}
         except (OSError, GraphFileError) as error:
             raise EngineError(_unseen(folder, error)) from None
+
+
+def run(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Run a task with what it was sent."""
+    return function(*map(aligned, arguments))
 
 
 def edge_files(path: Path) -> list[Path]:
