@@ -8,7 +8,6 @@ by breadth or by depth from a far end, have their sizes and their borders at onc
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse.csgraph import breadth_first_order, depth_first_order
 
 from corecut._typing import IntArray, LabelArray
 from corecut.weighted import WeightedGraph
@@ -23,6 +22,8 @@ def stretches(level: WeightedGraph, n_clusters: int) -> list[LabelArray]:
     inside = np.flatnonzero(graph.degrees > 0)
     if graph.n_entries > min(_MOST_PER_NODE * inside.size, _MOST_ENTRIES):
         return []
+    from scipy.sparse.csgraph import breadth_first_order, depth_first_order  # loads much that few need
+
     adjacency = graph.adjacency
     reached = breadth_first_order(adjacency, int(inside[0]), return_predecessors=False)
     if reached.size < inside.size:
