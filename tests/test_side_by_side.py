@@ -87,8 +87,10 @@ def test_advice_of_a_piece_is_heard():
     assert heard == ["take care"]
 
 
+# A runner in the background has Ctrl-C ignored, and its children with it, unless they say otherwise.
 ENDLESS = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from corecut import Graph, _core, make_sbm
 from corecut._progress import Stages
 from corecut.side_by_side import side_by_side
