@@ -34,7 +34,7 @@ _DEAR, _BETWEEN = 2.5, 5
 _APART, _APART_MEDIAN, _APART_LEAST = 2.5, 0.2, 0.1
 # What clusters must be like: see acceptable. Where draws differ much, a first one below the second figure decides nevertheless,
 # unless it is of the plain cut.
-_LEAST_MEDIAN, _HOPELESS, _GIANT_SHARE, _GIANT_FACTOR, _DIVISIBLE = 0.3, 0.1, 0.2, 2.5, 1.5
+_LEAST_MEDIAN, _HOPELESS, _GIANT_SHARE, _GIANT_FACTOR, _DIVISIBLE = 0.3, 0.1, 0.2, 2.5, 1.6
 # Up to the first mean conductance next to nothing need be cut, above the second a graph is noisy.
 _FINE, _CLEAN = 0.001, 0.15
 # On a noisy graph no cluster may be so far from the mean, unless the fee would make the cut more than twice as large. With this
@@ -205,7 +205,7 @@ def acceptable(
     """Say whether clusters are clusters: not crumbs beside a giant that falls into parts itself.
 
     Crumbs: the median cluster has less than 0.3 of the mean's nodes, or another share. A giant has more than a fifth of the
-    nodes and 2.5 times the mean; it falls into parts where a split of it cuts no more than 1.5 times what usually separates
+    nodes and 2.5 times the mean; it falls into parts where a split of it cuts no more than 1.6 times what usually separates
     clusters here.
     """
     sizes = sums_by(labels, level.sizes, k)
