@@ -241,7 +241,7 @@ def _draw_directly(run: Run, top: WeightedGraph, *, n_isolated: int, shelf: Shel
 
         def everywhere(one: Draw, n_founders: int = n_founders) -> LabelArray:
             if n_founders:
-                return small.with_founders(part, one.labels, own.k, n_founders)
+                return small.with_founders(part, one.labels, own.k, n_founders, n_jobs=run.n_jobs)
             return small.everywhere(one.labels, own.k, most)
 
         coreset = Coreset(np.flatnonzero(small.main), part.graph.degrees, 0)

@@ -93,7 +93,7 @@ class SmallParts:
         few = min(large, n_main - 2, _MOST_FOUNDERS)
         if not choices.adaptive or choices.bounded or self.n_clusters or few <= 0 or n_main > _MOST_CLUSTERS:
             return 0
-        between, volume = _between(part, labels, n_main)
+        between, volume = _between(part, labels, n_main, choices.asked.n_jobs)
         merges = merge_clusters(between, volume, Objective(), down_to=n_main - few)
         objective = float(Objective().terms(between.diagonal(), volume).sum())
         left = objective - np.cumsum(merges.steps)
@@ -101,12 +101,14 @@ class SmallParts:
         if not enough.size:
             return 0
         count = int(enough[0]) + 1
-        found = self.with_founders(part, labels, n_main, count)
+        found = self.with_founders(part, labels, n_main, count, n_jobs=choices.asked.n_jobs)
         return count if acceptable(self.level, found, n_main, n_jobs=choices.asked.n_jobs) else 0
 
-    def with_founders(self, part: WeightedGraph, labels: LabelArray, n_main: int, count: int) -> LabelArray:
+    def with_founders(
+        self, part: WeightedGraph, labels: LabelArray, n_main: int, count: int, *, n_jobs: int | None = None
+    ) -> LabelArray:
         """Return labels of all nodes where the largest small components are clusters, and as many others were merged."""
-        merges = merge_clusters(*_between(part, labels, n_main), Objective(), down_to=n_main - count)
+        merges = merge_clusters(*_between(part, labels, n_main, n_jobs), Objective(), down_to=n_main - count)
         cluster_of = np.arange(self.cluster_of.size, dtype=np.int32)
         cluster_of[count:] = -1
         return self._completed(merges.names(n_main - count)[labels], n_main - count, cluster_of, math.inf)
@@ -134,10 +136,10 @@ def _filled(nodes: np.ndarray, n_clusters: int, most: float) -> LabelArray:
     return cluster_of
 
 
-def _between(part: WeightedGraph, labels: LabelArray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
+def _between(part: WeightedGraph, labels: LabelArray, n_clusters: int, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
     """Return weights between clusters and their volumes, in units of the largest: sums could be infinite."""
     between = np.zeros((n_clusters, n_clusters))
-    found = part.contract(labels).graph.adjacency.toarray()
+    found = part.contract(labels, n_jobs=n_jobs).graph.adjacency.toarray()
     between[: len(found), : len(found)] = found  # the last clusters may be empty
     between /= between.max()
     return between, between.sum(axis=1)
