@@ -1,9 +1,9 @@
 """How long the stages of a clustering will take, roughly: what a bar's end and "about 12 s left" are reckoned by.
 
-Each stage's cost as in its module, with seconds per entry, node and cluster from runs on two cores (planted graphs, a mesh, a
-neighbour graph and a network of authors, of 1 to 880 million entries, k = 20 to 5,000). A stage may take three times as long,
-or a third: graphs and machines differ. Nothing but what is shown depends on it, and :class:`corecut._progress.Stages` corrects
-it by the stages that are over.
+Each stage's cost as in its module, with seconds per entry, node and cluster from runs on one core (planted and random graphs,
+hubs, grids, a mesh and a neighbour graph, of 0.2 to 20 million entries, k = 10 to 1,000; the way through a coreset: two cores,
+up to 880 million entries). A stage may take three times as long, or a third: graphs and machines differ. Nothing but what is
+shown depends on it, and :class:`corecut._progress.Stages` corrects it by the stages that are over.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from corecut.settings import Choices
 _NANO = 1e-9
 # A quotient has about this share of the graph's entries, and this many nodes per cluster; known when it is there.
 _QUOTIENT_SHARE, _QUOTIENT_NODES = 0.2, 12
-# Share of aggregation that the groups of the finest level take.
-FIRST_STEP = 0.38
+# The groups of the finest level take so many seconds per entry, and all of aggregation so many times as long: at least the
+# first figure, and the second one times the share of the entries that these groups leave.
+_FIRST_STEP, _LATER_STEPS = 43 * _NANO, (0.75, 3.0)
+_USUAL_SHARE = 0.6
 # Draws share eigenvectors, and end when they agree.
 _USUAL_DRAWS = 3
 # Rounds of kernel k-means until nothing moves.
@@ -33,23 +35,32 @@ def expected_seconds(
     """
     n, m, k = finest.n_nodes, finest.n_entries, choices.n_clusters
     refined = choices.asked.refine
-    found = {"refinement": (20 * _NANO * m if refined else 0.0) + 20 * _NANO * n}
+    found = {"refinement": (700 * _NANO * n if refined else 0.0) + 20 * _NANO * n}
     if top is None:
         found["components"] = 3 * _NANO * m
         if choices.aggregate:
-            found["aggregation"] = 80 * _NANO * m + 700 * _NANO * n
+            found["aggregation"] = aggregation_seconds(_FIRST_STEP * m, _USUAL_SHARE)
+    per_node = 20_000.0  # rounds of eigenvectors, which a quotient takes more of than a coreset's graph
     if not choices.aggregate and choices.samples(finest):
+        per_node = 5_000.0
         nodes, entries = float(choices.coreset_size), m * (choices.coreset_size / n) ** 2
-        found |= {"seeds": 100 * _NANO * n, "coreset": 200 * _NANO * n, "labelling": 100 * _NANO * n}
+        found |= {"seeds": 10 * _NANO * n, "coreset": 30 * _NANO * n, "coreset graph": 1000 * _NANO * nodes}
+        found["labelling"] = 800 * _NANO * n
     elif top is None:
         nodes, entries = min(n, _QUOTIENT_NODES * k), _QUOTIENT_SHARE * m if top_entries is None else top_entries
     else:
         nodes, entries = top.n_nodes, top.n_entries
     draws = min(choices.n_init, _USUAL_DRAWS)
-    found["eigenvectors"] = 0.05 + 100 * _NANO * entries + 5_000 * _NANO * nodes
-    found["rounding"] = draws * min(100 * _NANO * nodes * k, 15_000 * _NANO * nodes)
-    found["repair"] = draws * (0.03 + 150 * _NANO * entries + 100_000 * _NANO * k) if refined else 0.0
+    found["eigenvectors"] = 0.01 + 125 * _NANO * entries + per_node * _NANO * nodes
+    found["rounding"] = draws * min(100 * _NANO * nodes * k, 2_500 * _NANO * nodes + 10 * _NANO * nodes * k)
+    found["repair"] = draws * (0.01 + 40 * _NANO * entries + 200_000 * _NANO * k) if refined else 0.0
     return found
+
+
+def aggregation_seconds(first_step: float, share: float) -> float:
+    """Return the expected seconds of all of aggregation: its first step took `first_step`, and left a share of the entries."""
+    once, by_share = _LATER_STEPS
+    return first_step * (once + by_share * share)
 
 
 def baseline_seconds(

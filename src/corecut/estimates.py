@@ -4,11 +4,14 @@ How far a graph shrinks when its nodes are gathered, which decides both, cannot 
 and a noisy network of the same size differ by a factor of ten. So the first step of the clustering is made (about a fifth of
 its time), by the clock: the groups of the finest level, and of a sample of these the rows of the quotient.
 
-    with aggregation, s the share of the entries that is left:     10 MB + (35 + 4 t) n + 25 s m
+    with aggregation, s the share of the entries that is left:     10 MB + (75 + 4 t) n + 28 s m
     through a coreset of N draws:                                  10 MB + 60 n + 1,000 N + 24 m (N/n)²
 
-bytes beside the graph for n nodes, m stored entries and t threads. The time is that of :mod:`corecut.durations`, times how much
-slower or faster than expected the step was.
+bytes beside the graph for n nodes, m stored entries and t threads. What aggregation takes follows from the time of the step;
+for the stages after it, which :mod:`corecut.durations` reckons, the same step is made on a small graph of which it is known how
+long it took elsewhere: a machine is as much slower or faster, with its threads, whatever the kind of graph. Noisy graphs and
+meshes are refined for longer, with 20 m bytes more: their draws do not agree, and borders are improved on every scale, or nodes
+halved.
 """
 
 from __future__ import annotations
@@ -17,11 +20,12 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
+import scipy.sparse as sp
 
 from corecut import _core
 from corecut._validation import thread_count
 from corecut.aggregation import first_groups
-from corecut.durations import FIRST_STEP, expected_seconds
+from corecut.durations import aggregation_seconds, expected_seconds
 from corecut.graph import Graph
 from corecut.settings import Choices, Settings, coreset_size_for, resolve
 from corecut.weighted import WeightedGraph
@@ -33,14 +37,18 @@ _TOP_SHARE = 0.4
 _PLACES, _LOOKED_AT = 32, 4_000_000
 # A machine is not believed to be more than this many times faster or slower than the one that was measured.
 _SPEED = 30.0
-# A step of less than this many seconds tells how long it takes to begin, and nothing about the machine.
-_PROMPT = 0.02
+# The graph that tells of the machine: nodes, where the edges of a node end, and what the first step takes on it on one core.
+_KNOWN_NODES, _KNOWN_STRIDES, _KNOWN_SECONDS = 30_000, (1, 7, 389, 4001, 11_003), 0.007
+# Above this share of entries left a graph is noise, below this many entries per node a mesh: refinement takes so many more
+# seconds and bytes per entry.
+_NOISE, _MESH, _DOUBTFUL, _DOUBTFUL_BYTES = 0.8, 7.0, 200e-9, 20
 
 
 @dataclass(frozen=True)
 class Probe:
-    """The first step of a clustering: the share of the entries that a quotient keeps, and seconds taken to seconds expected."""
+    """The first step of a clustering: its seconds, the share of entries that a quotient keeps, and how slow the machine is."""
 
+    seconds: float
     share: float
     slowness: float
 
@@ -71,9 +79,21 @@ def probe(graph: Graph, n_clusters: int, *, n_jobs: int | None = None) -> Probe:
             kept += rows.rows(first, end)[0][1].size
             chosen[first:end] = True
     looked = int(np.diff(graph.indptr)[chosen[groups]].sum())
-    expected = FIRST_STEP * expected_seconds(_choices(graph, n_clusters, aggregate=True, n_jobs=n_jobs), graph)["aggregation"]
-    slowness = (taken + _PROMPT) / (expected + _PROMPT)
-    return Probe(kept / max(looked, 1), float(np.clip(slowness, 1 / _SPEED, _SPEED)))
+    return Probe(taken, kept / max(looked, 1), _slowness(n_jobs))
+
+
+def _slowness(n_jobs: int | None) -> float:
+    """Return how much slower than the one that was measured this machine is, on so many threads."""
+    nodes = np.arange(_KNOWN_NODES)
+    ends = np.stack([(nodes + stride) % _KNOWN_NODES for stride in _KNOWN_STRIDES], axis=1).ravel()
+    half = sp.coo_array((np.ones(ends.size), (nodes.repeat(len(_KNOWN_STRIDES)), ends)), shape=(_KNOWN_NODES,) * 2)
+    known = WeightedGraph.of(Graph.from_matrix(sp.csr_array(half + half.T), n_jobs=n_jobs))
+    taken = np.inf
+    for _ in range(3):
+        begin = perf_counter()
+        first_groups(known, 10, n_jobs=n_jobs)
+        taken = min(taken, perf_counter() - begin)
+    return float(np.clip(taken / _KNOWN_SECONDS, 1 / _SPEED, _SPEED))
 
 
 def estimate_aggregation(graph: Graph, n_clusters: int, found: Probe, *, n_jobs: int | None = None) -> Estimate:
@@ -81,8 +101,13 @@ def estimate_aggregation(graph: Graph, n_clusters: int, found: Probe, *, n_jobs:
     n, m = graph.n_nodes, graph.n_entries
     choices = _choices(graph, n_clusters, aggregate=True, n_jobs=n_jobs)
     seconds = expected_seconds(choices, graph, top_entries=_TOP_SHARE * found.share * m)
-    n_bytes = _FIXED + (35 + 4 * thread_count(n_jobs)) * n + 25 * found.share * m
-    return Estimate(int(n_bytes), found.slowness * sum(seconds.values()))
+    del seconds["aggregation"]
+    n_bytes = _FIXED + (75 + 4 * thread_count(n_jobs)) * n + 28 * found.share * m
+    if found.share > _NOISE or m < _MESH * n:
+        seconds["refinement"] += _DOUBTFUL * m
+        n_bytes += _DOUBTFUL_BYTES * m if choices.may_halve else 0
+    later = found.slowness * sum(seconds.values())
+    return Estimate(int(n_bytes), aggregation_seconds(found.seconds, found.share) + later)
 
 
 def estimate_coreset(graph: Graph, n_clusters: int, found: Probe, *, n_jobs: int | None = None) -> Estimate:
