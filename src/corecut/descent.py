@@ -46,6 +46,8 @@ _LITTLE, _LESS = 0.5, 0.8
 # The least and the greatest cluster, as shares of the mean, when nodes are halved then: narrow bounds find cubes, wide ones
 # what lies between.
 _HALVES = (0.9, 1.1), (0.6, 1.4)
+# Where the first halves cost so many times as much, others are not tried: on large grids they never pay.
+_FAR = 1.05
 # Pieces of a thin graph are refined where they cost less than so many times what was found.
 _NEAR = 1.3
 
@@ -127,7 +129,10 @@ def _halved(
         halves = halve_graph(whole, bounds, run.k, seed=seed, n_jobs=run.n_jobs)
         halves = fill_empty(halves, run.k, whole.graph.degrees)[0]
         found = _refine(whole, halves, objective, run.choices, engine)
+        far = found[1] > _FAR * value
         labels, value = min((labels, value), found, key=lambda one: one[1])
+        if far:
+            break
     return labels, value
 
 
