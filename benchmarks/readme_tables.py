@@ -185,26 +185,39 @@ def other_terms(found: Record) -> str:
 
 def zoo(found: Record) -> str:
     """Sum up the zoo, and list where a peer is better."""
-    rows = []
+    rows, plain_above = [], 0
     for case in found["rows"]:
         if {"cut", "uneven"} & set(case["flags"]):
             ratio = f"{case['cut'] / case['peer_cut']:.2f}" if case["peer_cut"] > 0 else "its cut is 0"
             even = [f"{case[own + 'median']:.2f}, {case[own + 'least_volume']:.2g}" for own in ("", "peer_")]
-            rows.append([case["name"], f"{case['cut']:.3g}", case["peer"], ratio, *even])
+            known = [] if case["ari"] is None else [case["ari"], case["peer_ari"], case["plain_ari"]]
+            agreement = ", ".join(f"{max(ari, 0.0):.2f}" for ari in known)
+            rows.append([case["name"], f"{case['cut']:.3g}", case["peer"], ratio, *even, f"{case['plain_cut']:.3g}", agreement])
+            plain_above += case["plain_cut"] > max(1.05 * case["peer_cut"], 1e-12)
     flags = [flag for case in found["rows"] for flag in case["flags"]]
     disagreeing = ", ".join(
         f"{case['name']} {case['ari']:.2f} instead of {case['ari_sklearn']:.2f}"
         for case in found["rows"]
         if "ari" in case["flags"]
     )
-    head = ["graph", "cut", "best peer", "ratio", "median size, least volume", "the peer's"]
+    head = [
+        "graph",
+        "cut",
+        "best peer",
+        "ratio",
+        "median size, least volume",
+        "the peer's",
+        "cut with `balance=0`",
+        "ARI: default, peer, `balance=0`",
+    ]
     return (
         f"`python benchmarks/zoo.py` ({about(found)}): {len(found['rows'])} graphs of every kind (points on curves, meshes, "
         "grids, trees, cliques, communities, pictures, parts, odd weights), beside scikit-learn, METIS, KaMinPar and Leiden at "
         f"the same k. The cut is at most 1.05 times the best peer's on all but {len(rows)}, listed here. By default "
         "clusters are even: the median has at least 0.3 of the mean's nodes, and none is a pair of nodes apart from the rest, "
         "which may cost cut. Beside peers with a median of as much and a least cluster of a hundredth of the mean's volume "
-        f"it is more than 1.05 times theirs on {flags.count('cut')}. {flags.count('empty')} empty clusters, "
+        f"it is more than 1.05 times theirs on {flags.count('cut')}. The plain cut, `balance=0`, is more than 1.05 times the "
+        f"best peer's on {plain_above} of those listed. {flags.count('empty')} empty clusters, "
         f"{flags.count('error')} errors; agreement with the truth is lower than scikit-learn's by more than 0.03 on "
         f"{flags.count('ari')} ({disagreeing}).\n\n{table(head, rows)}"
     )
