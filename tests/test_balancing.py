@@ -93,7 +93,7 @@ def test_fees_between_those_of_the_list_are_tried_where_these_are_dear(dataset: 
         warnings.filterwarnings("ignore", "one cluster holds")
         models = [CoresetSpectralClustering(30, random_state=seed).fit(graph) for seed in range(3)]
     cuts = [model.normalized_cut_ for model in models]
-    assert max(cuts) < 5 * min(cuts)
+    assert max(cuts) < 2.5 * min(cuts)
     for model in models:
         sizes = np.bincount(model.labels_)
         assert np.median(sizes) > 0.28 * sizes.mean()
@@ -122,6 +122,18 @@ def test_where_next_to_nothing_need_be_cut_a_fee_does_not_make_the_cut_many_time
     assert found.normalized_cut_ < 2 * plain.normalized_cut_
     sizes = np.bincount(found.labels_, minlength=8)
     assert np.median(sizes) >= 0.3 * sizes.mean()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_all_draws_have_a_say_where_little_need_be_cut(seed: int) -> None:
+    # Weights of eight orders of magnitude. The first draw refused the plain cut, and the cut was 1.1 to 1.6 times as large.
+    row = sp.diags_array([np.ones(49)] * 2, offsets=[-1, 1])
+    upper = sp.triu(sp.kronsum(row, row), 1).tocoo()
+    upper.data = np.random.default_rng(seed).lognormal(0, 2, upper.nnz)
+    graph = sp.csr_array(upper + upper.T)
+    found = CoresetSpectralClustering(6, random_state=seed).fit(graph)
+    plain = CoresetSpectralClustering(6, balance=0, random_state=seed).fit(graph)
+    assert found.normalized_cut_ < 1.05 * plain.normalized_cut_
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from one that is just felt upwards, until they are not (:func:`acceptable`). The
 - on a noisy one a single crumb is enough for a fee, which hardly moves its optimum and steadies the way to it, unless that
   would spoil a clean cut;
 - on most others the first draw under a β tells whether it will do;
-- on one of which next to nothing need be cut, as of a photograph's pixels, a fee can make the cut ten times as large, and draws
-  differ as much. All draws are made under a β, unless the first shows that it is far too small, and one whose clusters are
-  clusters is enough.
+- on one of which little need be cut, as of a web crawl, a fee can make the cut several times as large, and draws differ as
+  much. All draws are made under a β, unless the first shows that it is far too small, and the best of them tells. Where next
+  to nothing need be cut, as of a photograph's pixels, one whose clusters are clusters is enough.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _APART, _APART_MEDIAN, _APART_LEAST = 2.5, 0.2, 0.1
 # What clusters must be like: see acceptable. Where draws differ much, a first one below the second figure decides nevertheless,
 # unless it is of the plain cut.
 _LEAST_MEDIAN, _HOPELESS, _GIANT_SHARE, _GIANT_FACTOR, _DIVISIBLE = 0.3, 0.1, 0.2, 2.5, 1.6
-# Up to the first mean conductance next to nothing need be cut, above the second a graph is noisy.
-_FINE, _CLEAN = 0.001, 0.15
+# Up to the first mean conductance next to nothing need be cut, up to the second little, and above the third a graph is noisy.
+_FINE, _LITTLE, _CLEAN = 0.001, 0.005, 0.15
 # On a noisy graph no cluster may be so far from the mean, unless the fee would make the cut more than twice as large. With this
 # share of what clusters drawn by lot have, there is nothing to find but clusters of like size.
 _LEAST, _GREATEST, _SPOILT, _LOT = 0.05, 4.0, 0.5, 0.9
@@ -102,14 +102,15 @@ class _Trials:
         self._run, self._level, self._n_isolated = run, level, n_isolated
         self._starts = Starts(run, level)
         self._looks: dict[float, Draw] = {}
-        self.noisy, self._fine, self.least_fee = False, False, 0.0
+        self.noisy, self._conductance, self.least_fee = False, np.inf, 0.0
 
     def plain(self) -> _Trial:
         """Try the plain cut, which also tells what kind of graph this is."""
         k, first = self._run.k, self._look(0.0)
-        self.noisy, self._fine = first.objective > _CLEAN * k, first.objective <= _FINE * k
+        self._conductance = first.objective / k
+        self.noisy = self._conductance > _CLEAN
         # A fee far below the mean conductance moves nothing.
-        self.least_fee = _NOISY if self.noisy else _FELT * first.objective / k
+        self.least_fee = _NOISY if self.noisy else _FELT * self._conductance
         if self.noisy and self.acceptable(first) and self._uneven(first):
             self.noisy = first.objective > _SPOILT * self.plain_cut(self._look(_NOISY))
             if self.noisy:
@@ -130,7 +131,7 @@ class _Trials:
             return _Trial(balance, first, [first], False)
         found = self.all_draws(balance)
         will_do = last or self.acceptable(found.best)
-        if not will_do and self._several:
+        if not will_do and self._several and self._conductance <= _FINE:
             best = min(filter(self.acceptable, found.draws), key=lambda one: one.rank, default=None)
             return found if best is None else replace(found, best=best, will_do=True)
         return replace(found, will_do=will_do)
@@ -177,7 +178,7 @@ class _Trials:
     @property
     def _several(self) -> bool:
         """Whether all draws have a say."""
-        return self._fine and not self._quick
+        return self._conductance <= _LITTLE and not self._quick
 
     def _look(self, balance: float) -> Draw:
         """Return the first draw under a β."""
