@@ -13,6 +13,7 @@ import problems
 import pytest
 import scipy.sparse as sp
 from scipy.ndimage import gaussian_filter
+from scipy.sparse.csgraph import connected_components
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from test_draws import run_on
@@ -154,6 +155,47 @@ def test_blobs_of_very_different_sizes_are_told_apart(
             model = CoresetSpectralClustering(len(sizes), affinity="nearest_neighbors", random_state=seed).fit(X)
         assert adjusted_rand_score(truth, model.labels_) > 0.99
         assert model.balance_ == 0.0
+
+
+def block_graph(sizes: list[int], inside: float, between: float, seed: int) -> tuple[sp.csr_array, np.ndarray]:
+    """Return a block model of clusters of any sizes, and these."""
+    truth = np.repeat(np.arange(len(sizes)), sizes)
+    rng = np.random.default_rng(seed)
+    upper = np.triu(rng.random((truth.size,) * 2) < np.where(truth[:, None] == truth, inside, between), 1)
+    return sp.csr_array(upper + upper.T, dtype=float), truth
+
+
+@pytest.mark.parametrize(
+    ("sizes", "between"), [([1500, 200, 200, 200], 0.02), ([1200, 300, 300, 100], 0.02), ([1000, 500, 250, 120, 60], 0.01)]
+)
+def test_a_homogeneous_giant_is_one_cluster_however_noisy_others_are(sizes: list[int], between: float) -> None:
+    # Any split of the giant cuts less than what leaves the small ones. It was cut into pieces: ARI 0.24 to 0.67.
+    for seed in range(2):
+        graph, truth = block_graph(sizes, 0.1, between, seed)
+        found = CoresetSpectralClustering(len(sizes), random_state=seed).fit(graph)
+        assert adjusted_rand_score(truth, found.labels_) > 0.95
+
+
+@pytest.mark.parametrize(("n", "k", "degree", "seed"), [(5000, 2, 5, 0), (2000, 2, 4, 0), (2000, 2, 5, 1), (2000, 5, 4, 0)])
+def test_few_clusters_are_no_specks(n: int, k: int, degree: int, seed: int) -> None:
+    # A tree of four nodes hangs on one edge. It was one of the two clusters: ARI 0.
+    graph, truth = make_degree_corrected_sbm(n, k, mean_degree=degree, mixing=0.2, random_state=seed)
+    component = connected_components(graph)[1]
+    main = component == np.bincount(component).argmax()
+    graph, truth = sp.csr_array(graph[main][:, main]), truth[main]
+    found = CoresetSpectralClustering(k, random_state=seed).fit(graph)
+    assert np.bincount(found.labels_).min() > 0.5 * truth.size / k
+    assert adjusted_rand_score(truth, found.labels_) > 0.7
+
+
+def test_a_speck_that_is_well_apart_stays_a_cluster() -> None:
+    # To halve the random graph instead would cut many times as much.
+    rng = np.random.default_rng(0)
+    large, _ = problems.planted_graph(rng, [1000], degree=8.0)
+    graph = sp.lil_array(sp.block_diag([large, np.ones((12, 12)) - np.eye(12)]))
+    graph[0, 1000] = graph[1000, 0] = 1.0
+    found = CoresetSpectralClustering(2, random_state=0).fit(sp.csr_array(graph))
+    assert np.bincount(found.labels_).min() == 12
 
 
 def test_pen_digits_for_every_seed() -> None:

@@ -64,6 +64,7 @@ ORDER = [
     "cycles",
     "polishing",
     "halving",
+    "borders",
     "metrics",
     "lloyd",
     "point_screens",

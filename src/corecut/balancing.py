@@ -35,6 +35,11 @@ _APART, _APART_MEDIAN, _APART_LEAST = 2.5, 0.2, 0.1
 # What clusters must be like: see acceptable. Where draws differ much, a first one below the second figure decides nevertheless,
 # unless it is of the plain cut.
 _LEAST_MEDIAN, _HOPELESS, _GIANT_SHARE, _GIANT_FACTOR, _DIVISIBLE = 0.3, 0.1, 0.2, 2.5, 1.6
+# A speck has less than this share of the mean's nodes, and of its volume; one cluster of so many may be one.
+_SPECK, _SPECKS = 0.05, 6
+# The best halves of a random graph with d neighbours per node cut 1/2 - _GROUND_STATE/√d of its edges (Dembo, Montanari and Sen
+# 2017), but never less than what follows. A split below this share of that is no chance.
+_GROUND_STATE, _LEAST_CHANCE, _STRUCTURE = 0.7632, 0.1, 0.95
 # Up to the first mean conductance next to nothing need be cut, up to the second little, and above the third a graph is noisy.
 _FINE, _LITTLE, _CLEAN = 0.001, 0.005, 0.15
 # On a noisy graph no cluster may be so far from the mean, unless the fee would make the cut more than twice as large. With this
@@ -101,6 +106,7 @@ class _Trials:
     def __init__(self, run: Run, level: WeightedGraph, n_isolated: int) -> None:
         self._run, self._level, self._n_isolated = run, level, n_isolated
         self._starts = Starts(run, level)
+        self._mean_degree = run.choices.n_entries / run.choices.n_nodes
         self._looks: dict[float, Draw] = {}
         self.noisy, self._conductance, self.least_fee = False, np.inf, 0.0
 
@@ -152,13 +158,21 @@ class _Trials:
 
     def acceptable(self, one: Draw) -> bool:
         """Say whether clusters are clusters."""
-        return acceptable(self._level, one.labels, self._run.k, n_jobs=self._run.n_jobs)
+        return acceptable(self._level, one.labels, self._run.k, mean_degree=self._mean_degree, n_jobs=self._run.n_jobs)
 
     def apart(self, one: Draw) -> bool:
         """Say whether clusters of very different sizes may be what there is: few crumbs, and no giant that falls into parts."""
         k, sizes = self._run.k, sums_by(one.labels, self._level.sizes, self._run.k)
         few = np.count_nonzero(sizes < _APART_LEAST * sizes.mean()) <= max(1, k // 4)
-        return bool(few) and acceptable(self._level, one.labels, k, least=_APART_MEDIAN, n_jobs=self._run.n_jobs)
+        return bool(few) and acceptable(
+            self._level,
+            one.labels,
+            k,
+            least=_APART_MEDIAN,
+            specks=k,
+            mean_degree=self._mean_degree,
+            n_jobs=self._run.n_jobs,
+        )
 
     def _hopeless(self, one: Draw) -> bool:
         """Say whether clusters are so far from being clusters that no other draw can be expected to do."""
@@ -201,19 +215,31 @@ class _Trials:
 
 
 def acceptable(
-    level: WeightedGraph, labels: LabelArray, k: int, *, least: float = _LEAST_MEDIAN, n_jobs: int | None = None
+    level: WeightedGraph,
+    labels: LabelArray,
+    k: int,
+    *,
+    least: float = _LEAST_MEDIAN,
+    specks: int | None = None,
+    mean_degree: float = np.inf,
+    n_jobs: int | None = None,
 ) -> bool:
     """Say whether clusters are clusters: not crumbs beside a giant that falls into parts itself.
 
-    Crumbs: the median cluster has less than 0.3 of the mean's nodes, or another share. A giant has more than a fifth of the
-    nodes and 2.5 times the mean; it falls into parts where a split of it cuts no more than 1.6 times what usually separates
-    clusters here.
+    Crumbs: the median cluster has less than 0.3 of the mean's nodes, or another share. The median does not notice one crumb of
+    two or three clusters: no more clusters than so many, by default a sixth of them, may be specks of less than a twentieth of
+    the mean's nodes and volume. A giant has more than a fifth of the nodes and 2.5 times the mean. It falls into parts where a
+    split of it cuts no more than 1.6 times what usually separates clusters here, and less than the best split of a random graph
+    of so many neighbours per node: where clusters are noisy, any split of a homogeneous one cuts less than what separates them.
     """
-    sizes = sums_by(labels, level.sizes, k)
-    if np.median(sizes) < least * sizes.mean():
+    sizes, volumes = sums_by(labels, level.sizes, k), sums_by(labels, level.graph.degrees, k)
+    speck = (sizes < _SPECK * sizes.mean()) & (volumes < _SPECK * volumes.mean())
+    few = np.count_nonzero(speck) <= (k // _SPECKS if specks is None else specks)
+    if not few or np.median(sizes) < least * sizes.mean():
         return False
     giant = sizes > max(_GIANT_SHARE, _GIANT_FACTOR / k) * sizes.sum()
     if not giant.any():
         return True
-    cuts, conductance = split_costs(level, labels, giant, k, n_jobs=n_jobs)
-    return bool(np.all(cuts > _DIVISIBLE * conductance))
+    cuts, conductances = split_costs(level, labels, giant, k, n_jobs=n_jobs)
+    by_chance = np.maximum(0.5 - _GROUND_STATE * np.sqrt((1.0 - conductances[giant]) / mean_degree), _LEAST_CHANCE)
+    return bool(np.all(cuts > np.minimum(_DIVISIBLE * conductances.mean(), _STRUCTURE * by_chance)))

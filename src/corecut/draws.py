@@ -25,6 +25,7 @@ from corecut._progress import Stages
 from corecut._typing import FloatArray, LabelArray
 from corecut._validation import thread_count
 from corecut.aggregation import gather_levels
+from corecut.borders import best_borders, best_union
 from corecut.engines import LocalEngine
 from corecut.halving import ATTEMPTS, ATTEMPTS_LOOSE, halve_graph
 from corecut.objective import Objective
@@ -51,8 +52,8 @@ T = TypeVar("T")
 _COMBINED_DRAWS, _COMBINATIONS, _TIGHT_COMBINATIONS, _PARENTS = 2, 2, 3, 5
 # The draw that begins with groups, where the others begin with nodes.
 _GROUPED = 2
-# Further eigenvectors whose order is tried where there are two clusters, and the best borders that are tried first.
-_SWEPT, _BEST_BORDERS = 6, 3
+# Further eigenvectors whose order is tried where there are two clusters.
+_SWEPT = 6
 # Rounds of repair, and of a first look.
 ROUNDS, QUICK_ROUNDS = 10, 2
 # Two draws whose objectives differ by less than this share have found the same optimum.
@@ -112,8 +113,15 @@ class Starts:
         width = self._embeddings[0][0].shape[1]
         self._extra = width - run.k if run.k == 2 and choices.asked.n_components is None else 0
         plain = choices.objective(level.graph.degrees)
-        self._borders = best_borders(level, *self._embeddings[-1], plain) if self._extra else []
+        self._borders = self._divided(run, plain) if self._extra else []
         self._seed = int(run.generator.integers(2**63))
+
+    def _divided(self, run: Run, objective: Objective) -> list[LabelArray]:
+        """Return two clusters that are unions of more, and those along eigenvectors."""
+        rows, weights = self._embeddings[-1]
+        pieces = round_rows(run.seeded(0), rows, weights, rows.shape[1])
+        union = best_union(self._level, pieces, objective, n_jobs=run.n_jobs)
+        return [*([] if union is None else [union]), *best_borders(self._level, rows, weights, objective)]
 
     def draw(self, run: Run, at: int, objective: Objective, trial: int = 1, *, rounds: int = ROUNDS) -> Draw:
         """Return the draw of a number under an objective; trials of the same number begin with the same, and differ after."""
@@ -331,47 +339,12 @@ def embed(
     return rows, problem.degrees
 
 
-def best_borders(level: WeightedGraph, rows: FloatArray, weights: FloatArray, objective: Objective) -> list[LabelArray]:
-    """Return the best divisions in two along eigenvectors, and along mixtures of two of them where these have a lower F.
-
-    The cut between two clusters may be along a later vector, where each of them is long and thin; and vectors of nearly the
-    same eigenvalue, as those of a square, come in any mixture.
-    """
-    vectors = rows[:, 1:] / np.sqrt(weights)[:, None]
-    mixed = [vectors[:, i] + sign * vectors[:, i + 1] for i in range(vectors.shape[1] - 1) for sign in (1, -1)]
-    found = [sweep(level, position, objective) for position in [*vectors.T, *mixed]]
-    # The best few, and the vectors themselves: draws that differ are worth more than draws that begin well.
-    order = sorted(range(len(found)), key=lambda at: found[at][1])[:_BEST_BORDERS]
-    order += [at for at in range(vectors.shape[1]) if at not in order]
-    return [found[at][0] for at in order]
-
-
-def sweep(level: WeightedGraph, position: FloatArray, objective: Objective) -> tuple[LabelArray, float]:
-    """Return the two clusters of the best border along an order of the nodes, inside the bounds if any is, and their F."""
-    graph, n = level.graph, level.n_nodes
-    rank = np.empty(n, np.int64)
-    order = np.argsort(position, kind="stable")
-    rank[order] = np.arange(n)
-    a = graph.adjacency
-    ends = np.stack([np.repeat(rank, np.diff(a.indptr)), rank[a.indices]])
-    # An edge is cut by the borders between its two ends.
-    opened, closed = sums_by(ends.min(axis=0), a.data, n), sums_by(ends.max(axis=0), a.data, n)
-    cut = np.cumsum(opened - closed)[:-1] / 2
-    before, nodes = np.cumsum(graph.degrees[order])[:-1], np.cumsum(level.sizes[order])[:-1]
-    after = graph.volume - before
-    terms = objective.terms(before - cut, before) + objective.terms(after - cut, after)
-    smaller = np.minimum(nodes, level.sizes.sum() - nodes)
-    allowed = (smaller >= objective.min_size) & (level.sizes.sum() - smaller <= objective.max_size)
-    best = int(np.argmin(np.where(allowed, terms, np.inf) if allowed.any() else terms))
-    return np.asarray(rank > best, dtype=np.int32), float(terms[best])
-
-
-def round_rows(run: Run, embedding: FloatArray, weights: FloatArray) -> LabelArray:
-    """Return k clusters of the embedding's rows."""
+def round_rows(run: Run, embedding: FloatArray, weights: FloatArray, n_clusters: int | None = None) -> LabelArray:
+    """Return k clusters of the embedding's rows, or another number."""
     with run.stage("rounding"):
         return round_embedding(
             embedding,
-            run.k,
+            n_clusters or run.k,
             weights=weights,
             assign_labels=run.choices.asked.assign_labels,
             random_state=run.generator,

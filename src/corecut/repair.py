@@ -227,12 +227,15 @@ def found_clusters(
 
 def split_costs(
     level: WeightedGraph, labels: LabelArray, wanted: BoolArray, n_clusters: int, *, n_jobs: int | None = None
-) -> tuple[FloatArray, float]:
-    """Return the mean conductance that the best split of each wanted cluster gives its parts, and that of all clusters now."""
+) -> tuple[FloatArray, FloatArray]:
+    """Return what the best split of each wanted cluster adds to F, halved, and the conductance of every cluster.
+
+    A half is what a split by lot costs, whatever leaves the cluster.
+    """
     state = _State(level, labels, Objective(), n_clusters, n_jobs)
     gains, _ = _splits(state, Objective(), as_generator(0), wanted)
     costs: FloatArray = (1.0 - gains[wanted]) / 2
-    return costs, float(1.0 - state.kept.mean())
+    return costs, 1.0 - state.kept
 
 
 @dataclass(frozen=True, eq=False)

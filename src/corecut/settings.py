@@ -57,8 +57,9 @@ LEAST_INDUCED_DEGREE, LEAST_INDUCED_DEGREE_DENSE = 15, 3
 SMALL_QUOTIENT = 100_000
 # Nodes of each cluster in the sample that a coreset's partition is repaired on.
 _SECOND_LOOK = 32
-# Draws: as many as cost a fraction of aggregation, or of a second. More under tight bounds, and of two clusters, for which
-# several vectors are tried.
+# Draws: as many as cost a fraction of aggregation, or of a second, but two of a small graph, however dense. More under tight
+# bounds, and of two clusters, for which several vectors are tried.
+_LEAST_DRAWS = 2
 _DRAW_SHARE, _FEW_ENTRIES, _MOST_DRAWS, _TIGHT_DRAWS, _DRAWS_OF_TWO = 8, 1_600_000, 5, 8, 11
 # Several coresets are drawn only from graphs of so few entries.
 _FEW_SAMPLED = 100_000
@@ -211,6 +212,8 @@ class Choices:
         # A draw costs passes over the entries, and k-means.
         cost = top.n_entries + top.n_nodes * self.n_clusters + 1
         cheap = max(self.n_entries // (_DRAW_SHARE * cost), _FEW_ENTRIES // cost)
+        if not self.aggregate and top.n_nodes <= SMALL_GRAPH:
+            cheap = max(cheap, _LEAST_DRAWS)  # of few nodes with many entries
         most = _DRAWS_OF_TWO if self.n_clusters == 2 else _TIGHT_DRAWS if self.tight else _MOST_DRAWS
         return replace(choices, n_init=max(1, round(self.asked.effort * min(max(cheap, 1), most))))
 

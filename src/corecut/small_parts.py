@@ -102,7 +102,7 @@ class SmallParts:
             return 0
         count = int(enough[0]) + 1
         found = self.with_founders(part, labels, n_main, count, n_jobs=choices.asked.n_jobs)
-        return count if acceptable(self.level, found, n_main, n_jobs=choices.asked.n_jobs) else 0
+        return count if acceptable(self.level, found, n_main, specks=n_main, n_jobs=choices.asked.n_jobs) else 0
 
     def with_founders(
         self, part: WeightedGraph, labels: LabelArray, n_main: int, count: int, *, n_jobs: int | None = None
