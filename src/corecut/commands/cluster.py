@@ -17,6 +17,7 @@ from corecut._files import check_target, is_same, lies_in, show_size
 from corecut._progress import Stages
 from corecut._typing import AnyArray, FloatArray, IntArray
 from corecut.advice import listening
+from corecut.commands.labelled import NOT_SAVED
 from corecut.commands.machines import Machines, machines
 from corecut.commands.options import (
     AsPoints,
@@ -128,7 +129,7 @@ def cluster(
         typer.Option(
             "--output",
             "-o",
-            help="Labels file: .parquet, .csv, .tsv, .txt (also .gz, .zst, .bz2), .npy, METIS's .part.K; - for TSV on "
+            help="Labels file: .csv, .tsv, .txt (also .gz, .bz2, .zst), .npy, .parquet, METIS's .part.K; - for TSV on "
             "stdout. With --format metis GRAPH.part.K by default, and - prints one label per line.",
         ),
     ] = None,
@@ -180,7 +181,7 @@ def cluster(
 ) -> None:
     """Cluster a graph, or points, by normalised cut and write the cluster of every node.
 
-    Example: corecut cluster friends.txt -k 50 -o labels.parquet, or corecut cluster points.csv --points -k 10 -o labels.csv
+    Example: corecut cluster friends.txt -k 50 -o labels.csv, or corecut cluster points.csv --points -k 10 -o labels.csv
     """
     like_metis = reading.arguments["format"] == "metis"
     output = labels_path(output, graph, clusters, machines=machines, like_metis=like_metis, as_json=screen.as_json)
@@ -247,7 +248,7 @@ def cluster(
     files = {"labels": output, "model": save, "report": report}
     _show(screen, model, cuts, times=times, given={("points" if points else "graph"): size}, files=files)
     if output is None and save is None:
-        screen.warn("the labels were not saved; add -o labels.parquet (or .csv, .tsv, .npy) to keep them")
+        screen.warn(NOT_SAVED)
 
 
 def _show(

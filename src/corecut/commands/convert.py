@@ -24,8 +24,8 @@ def convert(
         Path,
         typer.Argument(
             metavar="TARGET",
-            help="A graph store (a name that ends in .store or in nothing), or a file: .parquet, .pq, .csv, .tsv, .txt, "
-            ".edges, .mtx, .graph, .npz; text also with .gz, .zst, .bz2.",
+            help="A graph store (a name that ends in .store or in nothing), or a file: .csv, .tsv, .txt, .edges, "
+            ".mtx, .graph, .npz, .parquet, .pq; text also with .gz, .bz2, .zst.",
         ),
     ],
     force: Force = False,

@@ -30,7 +30,7 @@ def evaluate(
 ) -> None:
     """Measure labels on a graph: normalised cut, modularity, sizes; with TRUTH also ARI and NMI.
 
-    Example: corecut evaluate friends.store labels.parquet truth.csv
+    Example: corecut evaluate friends.store labels.csv truth.csv
     """
     if truth is None and truth_column is not None:
         raise typer.BadParameter("there is no TRUTH whose column it could name", param_hint="--truth-column")

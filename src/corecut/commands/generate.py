@@ -54,7 +54,7 @@ def planted(
 
     The graph is that of corecut.make_degree_corrected_sbm with the same numbers and seed.
 
-    Example: corecut generate planted --nodes 1000000 --mean-degree 20 -k 100 -o test.store --truth truth.parquet
+    Example: corecut generate planted --nodes 1000000 --mean-degree 20 -k 100 -o test.store --truth truth.csv
     """
     check_graph_path(output, overwrite=force)
     if truth is not None:

@@ -12,8 +12,11 @@ from corecut._typing import AnyArray, IntArray
 from corecut.graph import Graph
 from corecut.labels import LabelColumnError, align_labels, read_labels
 
-LabelsPath = Annotated[Path, typer.Argument(metavar="LABELS", help="Labels file: .parquet, .csv, .tsv, .txt or .npy.")]
+LabelsPath = Annotated[Path, typer.Argument(metavar="LABELS", help="Labels file: .csv, .tsv, .txt, .npy or .parquet.")]
 Column = Annotated[str | None, typer.Option(help="Column of LABELS that holds the labels, by name or by number from 0.")]
+
+NOT_SAVED = "the labels were not saved; add -o labels.csv (or .tsv, .npy, .parquet) to keep them"
+"""What a run without a labels file ends with."""
 
 # A labels file's name, its ids (None when it has none) and its labels.
 Labels = tuple[Path, AnyArray | None, IntArray]

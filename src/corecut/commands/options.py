@@ -19,7 +19,7 @@ from typing import Annotated, Any
 
 import typer
 
-from corecut._files import GraphFileError, parse_size, physical_memory, show_size, temporary_folder
+from corecut._files import EndingError, GraphFileError, parse_size, physical_memory, show_size, temporary_folder
 from corecut.commands.screen import Screen
 from corecut.edges import EdgeReport, EdgeRules
 from corecut.graph import Graph
@@ -44,7 +44,10 @@ def shared(**providers: Callable[..., Any]) -> Callable[[Callable[..., None]], C
         @wraps(command)
         def run(**values: Any) -> None:
             made = {name: providers[name](**{p: values.pop(p) for p in options}) for name, options in taken.items()}
-            command(**values, **made)
+            try:
+                command(**values, **made)
+            except EndingError as error:  # of a name that was typed
+                raise typer.BadParameter(str(error)) from None
 
         del run.__wrapped__
         parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]

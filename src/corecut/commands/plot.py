@@ -46,7 +46,7 @@ def plot(
         ),
     ],
     labels: Annotated[
-        Path | None, typer.Argument(metavar="LABELS", help="Labels file: .parquet, .csv, .tsv, .txt or .npy.")
+        Path | None, typer.Argument(metavar="LABELS", help="Labels file: .csv, .tsv, .txt, .npy or .parquet.")
     ] = None,
     jobs: Jobs = None,
     *,
@@ -58,7 +58,7 @@ def plot(
 ) -> None:
     """Draw labels on a graph: embedding, adjacency matrix, sizes, graph of clusters, confidence; or a run's stages and k-path.
 
-    Example: corecut plot quotient friends.store labels.parquet -o clusters.svg
+    Example: corecut plot quotient friends.store labels.csv -o clusters.svg
     """
     from corecut import plots
     from corecut.facts import partition_facts

@@ -12,6 +12,7 @@ import typer
 
 from corecut._files import GraphFileError, ending_of, first_line, is_same
 from corecut._typing import AnyArray
+from corecut.commands.labelled import NOT_SAVED
 from corecut.commands.options import Jobs, Reading, reading, shared
 from corecut.commands.printing import print_labels, require_stdout
 from corecut.commands.screen import Screen, screen
@@ -37,7 +38,9 @@ def predict(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="Labels file: .parquet, .csv, .tsv (also .gz, .zst, .bz2) or .npy; - for TSV on stdout."
+            "--output",
+            "-o",
+            help="Labels file: .csv, .tsv, .txt (also .gz, .bz2, .zst), .npy or .parquet; - for TSV on stdout.",
         ),
     ] = None,
     features: Annotated[
@@ -112,7 +115,7 @@ def predict(
     }
     screen.show("corecut predict", rows, data)
     if output is None:
-        screen.warn("the labels were not saved; add -o labels.parquet (or .csv, .tsv, .npy) to keep them")
+        screen.warn(NOT_SAVED)
 
 
 def _rows(

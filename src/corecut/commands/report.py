@@ -33,7 +33,7 @@ def report(
 ) -> None:
     """Write a page about any labels on a graph, also METIS's or Leiden's: how good they are, cluster by cluster.
 
-    Example: corecut report friends.store labels.parquet -o report.html
+    Example: corecut report friends.store labels.csv -o report.html
     """
     from corecut.facts import partition_facts
     from corecut.reporting.build import RunNotes, build_report, check_report_path
