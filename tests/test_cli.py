@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import corecut
 from corecut import GraphStore, make_degree_corrected_sbm, read_graph
-from corecut.cli import app
+from corecut.cli import _COMMANDS as COMMANDS, app
 from corecut.labels import read_labels
 
 
@@ -346,13 +346,24 @@ def test_malformed_files_end_with_1(run, *, tmp_path, command, name, content, me
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-@pytest.mark.parametrize("command", ["cluster", "convert", "info", "evaluate", "demo", "experiment", "generate planted"])
+@pytest.mark.parametrize(
+    "command",
+    ["cluster", "convert", "info", "evaluate", "report", "plot", "predict", "scan", "demo", "experiment", "generate planted"],
+)
 def test_help_explains_every_option(run, command):
     result = run(*command.split(), "--help")
     assert result.exit_code == 0
     assert "Usage" in result.stdout
     if command not in ("demo",):
         assert f"Example: corecut {command}" in result.stdout
+        assert ".parquet" not in result.stdout.partition("Example:")[2].partition("╭")[0]  # it needs a further package
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_help_names_every_command(run, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    shown = run("--help").stdout
+    assert all(re.search(rf"^\W*{name}  ", shown, re.MULTILINE) for name in COMMANDS)
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,9 @@ def _load(name: str) -> Any:
     """Return a command, or a group of commands, from its module."""
     module = import_module(f"corecut.commands.{name}")
     if hasattr(module, "app"):
-        return typer.main.get_group(module.app)
+        group = typer.main.get_group(module.app)
+        group.name = name  # which the help shows
+        return group
     alone = typer.Typer(add_completion=False)
     alone.command(name)(getattr(module, name))
     return typer.main.get_command(alone)
