@@ -447,7 +447,9 @@ def test_the_command_line_scans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     balanced = json.loads(run("scan", file, "-k", "2..9", "--json", "--balance", "0.2").stdout)
     assert balanced["path"][4]["leap"] != data["path"][4]["leap"]
     assert "give a range like 2..5, or auto" in run("scan", file, "-k", "5").stderr
-    assert "not a number of clusters, auto, or a range" in run("scan", file, "-k", "5..2").stderr
+    assert (
+        "not a number of clusters: give a whole number of 1 or more, auto, or a range" in run("scan", file, "-k", "5..2").stderr
+    )
 
 
 def test_the_command_line_scans_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -491,7 +493,7 @@ def test_the_command_line_clusters_by_a_chosen_number(tmp_path: Path, monkeypatc
     assert data["clusters"] == data["selection"]["best"] == 4
     bad = CliRunner().invoke(app, ["cluster", file, "-k", "0"])
     assert bad.exit_code == 2
-    assert "'0' is not a number of clusters, auto, or a range like 5..200: the first" in bad.stderr
+    assert "'0' is not a number of clusters: give a whole number of 1 or more" in bad.stderr
 
 
 def test_the_documents_tables_are_the_benchmarks_results() -> None:

@@ -53,6 +53,9 @@ class _Commands(TyperGroup):
             warnings.showwarning = _show_warning
             try:
                 return super().invoke(ctx)
+            except typer.BadParameter as error:  # typer lets pydantic's own words stand before a choice that is none
+                error.message = error.message.removeprefix("Value error, ")
+                raise
             except BrokenPipeError:
                 let_go()
                 raise typer.Exit(READER_GONE) from None

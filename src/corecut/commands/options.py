@@ -87,8 +87,8 @@ def clusters_option(text: str) -> int | str:
     try:
         asked_range(text)
     except ValueError:
-        rule = f"the first number at most the second, the second at most {MOST_CLUSTERS}"
-        raise typer.BadParameter(f"{text!r} is not a number of clusters, auto, or a range like 5..200: {rule}") from None
+        rule = f"a whole number of 1 or more, auto, or a range A..B like 5..200, with A at most B and B at most {MOST_CLUSTERS}"
+        raise typer.BadParameter(f"{text!r} is not a number of clusters: give {rule}") from None
     return text
 
 

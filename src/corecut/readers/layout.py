@@ -333,6 +333,6 @@ def _third_column(data: list[_Row], file: str) -> int | None:
     if any(field.startswith("{") for field in third):
         raise GraphFileError(
             f"{file}: the third column holds Python dictionaries; write the file with networkx.write_weighted_edgelist, "
-            "or ignore the weights"
+            "or pass weights=False"
         )
     return 2
