@@ -437,11 +437,15 @@ def test_the_command_line_scans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert shown.exit_code == 0
     (chosen,) = (line for line in shown.stdout.splitlines() if "chosen" in line)
     assert chosen.split()[3] == "4"
-    assert "4 clusters: one more" in shown.stderr
+    assert "4 clusters: one more" in shown.stdout
     data = json.loads(run("scan", file, "-k", "2..9", "--json", "--quiet").stdout)
     assert (data["best"], data["k_min"], data["k_max"]) == (4, 2, 9)
     assert [one["k"] for one in data["path"]] == list(range(2, 10))
-    assert run("scan", file, "--quiet").stdout == ""
+    # The conclusion is the result: it is printed where results are, once, and nothing else is where only it is wanted.
+    sentence = json.loads(run("scan", file, "--json", "--quiet").stdout)["sentence"]
+    assert shown.stdout.endswith(f"\n{sentence}\n")
+    assert sentence not in shown.stderr
+    assert run("scan", file, "--quiet").stdout == f"{sentence}\n"
     other = json.loads(run("scan", file, "-k", "2..9", "--json", "--seed", "1", "--draws", "3").stdout)
     assert other["path"][5]["stability"] != data["path"][5]["stability"]
     balanced = json.loads(run("scan", file, "-k", "2..9", "--json", "--balance", "0.2").stdout)

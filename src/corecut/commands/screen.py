@@ -90,6 +90,12 @@ class Screen:
             with printing():
                 _print_table(title, rows, listings)
 
+    def conclude(self, sentence: str) -> None:
+        """Print a result that is one sentence, also where no table is wanted; as JSON it is among the data."""
+        if not self.as_json:
+            with printing():
+                typer.echo(sentence)
+
     def show_columns(self, title: str, header: list[str], rows: list[list[str]], data: dict[str, Any]) -> None:
         """Print results that have several figures each: `rows` under a header for people, or `data` for machines."""
         if self.as_json or self.quiet:
