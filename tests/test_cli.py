@@ -321,6 +321,37 @@ def test_failure_is_one_sentence_and_ends_with_1(run, tmp_path, arguments, messa
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.txt", "g.txt"]
 
 
+@pytest.mark.parametrize("name", ["p.csv", "half.csv", "p.npy", "p.npz"])
+def test_points_are_led_to_where_they_are_taken(run, tmp_path, name):
+    points = np.random.default_rng(0).normal(size=(60, 5))
+    np.savetxt(tmp_path / "p.csv", points, delimiter=",")
+    np.savetxt(tmp_path / "half.csv", points[:, :2], delimiter=",")
+    np.save(tmp_path / "p.npy", points)
+    np.savez(tmp_path / "p.npz", X=points, y=np.arange(60))
+    (tmp_path / "l.csv").write_text("\n".join(f"{i},{i % 2}" for i in range(60)))
+    one_step = 'numpy.save("p.npy", numpy.load("p.npz")["X"]), and then corecut cluster p.npy --points takes it'
+    cure = one_step if name == "p.npz" else "corecut cluster and corecut scan take points with --points"
+    judged = "labels of points are judged by corecut cluster --points --report PAGE, or in Python by normalized_cut(neighbor_"
+    for command in (("info",), ("convert", "x.store"), ("cluster", "-k", "2"), ("scan",)):
+        result = run(command[0], name, *command[1:])
+        assert result.exit_code == 1
+        assert cure in result.stderr
+        assert judged not in result.stderr
+    commands = (
+        ("evaluate", name, "l.csv"),
+        ("report", name, "l.csv", "-o", "r.html"),
+        ("plot", "sizes", name, "l.csv", "-o", "x.svg"),
+    )
+    for command in commands:
+        result = run(*command)
+        assert result.exit_code == 1
+        assert cure in result.stderr
+        assert judged in result.stderr
+    taken = run("cluster", name, "--points", "-k", "2", "-o", "labels.csv", "--report", "r.html")
+    assert taken.exit_code == (name == "p.npz")
+    assert name != "p.npz" or one_step in taken.stderr
+
+
 @pytest.mark.parametrize("command", [("cluster", "-k", "2"), ("convert", "g.store"), ("info",)])
 @pytest.mark.parametrize(
     ("name", "content", "message"),

@@ -44,6 +44,14 @@ class GraphFileError(ValueError):
     """A file that cannot be read as what it should be. The message names the file, the line where there is one, the cure."""
 
 
+class PointsError(GraphFileError):
+    """A file that holds no graph where one is read, but may hold points."""
+
+
+TAKE_POINTS = "here a graph is read; corecut cluster and corecut scan take points with --points, fit takes them as an array"
+"""The cure of a PointsError."""
+
+
 class EndingError(ValueError):
     """A name that ends in no format that can be written."""
 

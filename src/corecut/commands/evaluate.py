@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from corecut.commands.labelled import Column, Labels, LabelsPath, aligned, complete, labels_of
+from corecut.commands.labelled import Column, Labels, LabelsPath, aligned, complete, labelled_graph, labels_of
 from corecut.commands.options import GraphPath, Jobs, Reading, reading, shared
 from corecut.commands.screen import Screen, screen
 from corecut.graph import Graph
@@ -36,7 +36,7 @@ def evaluate(
         raise typer.BadParameter("there is no TRUTH whose column it could name", param_hint="--truth-column")
     found = labels_of(labels, column)
     known = None if truth is None else labels_of(truth, truth_column, "--truth-column")
-    with reading.load(graph, screen, jobs) as (loaded, report):
+    with labelled_graph(graph, reading, screen, jobs) as (loaded, report):
         rows, data = _measured(loaded, report.edges, found, known, jobs)
     screen.show("corecut evaluate", rows, data)
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from corecut._files import is_same, naming
-from corecut.commands.labelled import Column, complete, labels_of
+from corecut.commands.labelled import Column, complete, labelled_graph, labels_of
 from corecut.commands.options import Jobs, Reading, reading, shared
 from corecut.commands.screen import Screen, screen
 
@@ -81,7 +81,7 @@ def plot(
         if labels is None:
             raise typer.BadParameter(f"{kind} needs the labels beside the graph", param_hint="LABELS")
         found = labels_of(labels, column)
-        with reading.load(graph, screen, jobs) as (loaded, _):
+        with labelled_graph(graph, reading, screen, jobs) as (loaded, _):
             partition = complete(loaded, found)
             with screen.waiting("drawing", _DRAWING * loaded.n_entries):
                 facts = partition_facts(loaded, partition, n_jobs=jobs)

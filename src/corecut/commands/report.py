@@ -10,7 +10,7 @@ import typer
 from corecut._files import is_same, show_size
 from corecut._progress import Stages
 from corecut.advice import listening
-from corecut.commands.labelled import Column, LabelsPath, complete, labels_of
+from corecut.commands.labelled import Column, LabelsPath, complete, labelled_graph, labels_of
 from corecut.commands.options import GraphPath, Jobs, Reading, reading, shared, typed_command
 from corecut.commands.screen import Screen, screen
 from corecut.commands.words import in_options
@@ -44,7 +44,7 @@ def report(
     check_report_path(output)
     found = labels_of(labels, column)
     clock = Stages()
-    with listening() as heard, reading.load(graph, screen, jobs) as (loaded, _):
+    with listening() as heard, labelled_graph(graph, reading, screen, jobs) as (loaded, _):
         partition = complete(loaded, found)
         with clock("report"), screen.waiting("report", _REPORTING * loaded.n_entries):
             facts = partition_facts(loaded, partition, n_jobs=jobs)
