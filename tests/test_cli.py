@@ -233,6 +233,46 @@ def test_info(run, planted):
     assert data["edges"] == GraphStore.open(planted).n_entries // 2
 
 
+def test_info_writes_numbers_as_people_do(run, tmp_path):
+    def of(rows, columns, *options):
+        np.savez(tmp_path / "g.npz", src=rows, dst=columns)
+        return run("info", "g.npz", "--no-estimate", *options)
+
+    hub = np.arange(1, 13_551)
+    shown = of(np.zeros_like(hub), hub).stdout
+    assert "max 13,550, mean 2.00" in shown
+    assert "components    1: all nodes are connected" in re.sub(" {2,}", "    ", shown)
+    apart = of([*np.zeros_like(hub), 20_000], [*hub, 20_001]).stdout
+    assert "2; the largest has 13,551 nodes (all but 2)" in apart
+    loops = of([0, 1, 2], [0, 1, 2]).stdout
+    assert "the largest has 1 node (33.3 %)" in loops
+    assert "; the largest has 2 nodes (50.0 %)" in of([0, 2], [1, 3]).stdout
+    assert " 1 cluster:" in of([0, 2], [1, 3], "-k", 1).stdout
+    run("convert", "g.npz", "one.txt")
+    assert "for 1 cluster, on this machine" in run("info", "one.txt", "-k", 1).stdout
+
+
+def test_the_size_of_a_coreset_is_told_where_one_is_drawn(run, planted):
+    def settings(*arguments):
+        return json.loads(run("cluster", planted, "-k", 3, "--json", "-q", *arguments).stdout)["settings"]
+
+    assert "coreset_size" not in settings()
+    assert "coreset_size" not in settings("--set", "aggregate=True")
+    assert "coreset_size" not in settings("--set", "aggregate=False")
+    assert settings("--set", "aggregate=False", "--coreset-size", 2000)["coreset_size"] == 2000
+
+
+def test_info_suggests_the_size_of_a_coreset_where_one_is_drawn(run, planted, monkeypatch):
+    assert "coreset_size" not in json.loads(run("info", planted, "-k", 3, "--json").stdout)["suggested"]
+    assert "suggested settings" in " ".join(run("info", "--help").stdout.split())
+    for name in ("SMALL_GRAPH", "SMALL_SPARSE", "MODERATE"):  # as of a large dense graph
+        monkeypatch.setattr(f"corecut.settings.{name}", 100)
+    monkeypatch.setattr("corecut.settings.DENSE", 1)
+    suggested = json.loads(run("info", planted, "-k", 3, "--json").stdout)["suggested"]
+    assert not suggested["aggregate"]
+    assert f"a coreset of {suggested['coreset_size']:,} draws" in suggested["in_words"]
+
+
 def test_evaluate(run, planted, tmp_path):
     run("cluster", planted, "-k", 6, "-o", "labels.csv", "-q")
     data = json.loads(run("evaluate", planted, "labels.csv", "truth.csv", "--json").stdout)

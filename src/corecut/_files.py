@@ -119,6 +119,18 @@ def show_size(size: float) -> str:
     return f"{size:.3g} TB"
 
 
+def counted(count: int, thing: str) -> str:
+    """Return a number of things as people write it: 1 node, 13,550 nodes.
+
+    Examples
+    --------
+    >>> from corecut._files import counted
+    >>> counted(1, "node"), counted(13550, "node")
+    ('1 node', '13,550 nodes')
+    """
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
 def physical_memory() -> int | None:
     """Return the bytes of memory of this machine, None where it does not tell."""
     names = getattr(os, "sysconf_names", {})

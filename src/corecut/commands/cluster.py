@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from corecut._files import check_target, is_same, lies_in, show_size
+from corecut._files import check_target, counted, is_same, lies_in, show_size
 from corecut._progress import Stages
 from corecut._typing import AnyArray, FloatArray, IntArray
 from corecut.advice import listening
@@ -262,7 +262,7 @@ def _show(
 ) -> None:
     """Show the facts about a run, with what was given and which files were written."""
     sizes = np.bincount(model.labels_, minlength=model.n_clusters_)
-    rows = [(what, ", ".join(f"{count:,} {things}" for things, count in size.items())) for what, size in given.items()]
+    rows = [(what, ", ".join(counted(count, things[:-1]) for things, count in size.items())) for what, size in given.items()]
     data: dict[str, Any] = {things: count for size in given.values() for things, count in size.items()}
     data |= summary_data(model, times, sizes, cuts)
     if hasattr(model, "selection_"):
@@ -434,7 +434,8 @@ def _why_not(name: str, known: Sequence[str]) -> str:
 def chosen_settings(model: CoresetSpectralClustering) -> dict[str, Any]:
     """Return what the run settled on: the values that every "auto" took."""
     found = {name: getattr(model, f"{name}_", None) for name in model.get_params()}
-    return {name: value for name, value in found.items() if value is not None}
+    idle = () if model._has_coreset else ("coreset_size",)  # all nodes took part
+    return {name: value for name, value in found.items() if value is not None and name not in idle}
 
 
 def summary_rows(

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 import typer
 
-from corecut._files import GraphFileError, ending_of, first_line, is_same
+from corecut._files import GraphFileError, counted, ending_of, first_line, is_same
 from corecut._typing import AnyArray
 from corecut.commands.labelled import NOT_SAVED
 from corecut.commands.options import Jobs, Reading, reading, shared
@@ -97,8 +97,8 @@ def predict(
     seconds = perf_counter() - begin
     unsure = int(np.count_nonzero(confidence < 0.1))
     rows = [
-        ("model", f"{type(fitted).__name__}, {fitted.labels_.size:,} fitted, {sizes.size:,} clusters"),
-        ("new", f"{labels.size:,} in {np.count_nonzero(sizes):,} clusters"),
+        ("model", f"{type(fitted).__name__}, {fitted.labels_.size:,} fitted, {counted(sizes.size, 'cluster')}"),
+        ("new", f"{labels.size:,} in {counted(int(np.count_nonzero(sizes)), 'cluster')}"),
         ("confidence", f"{confidence.mean() if confidence.size else 0:.3f} on average; {unsure:,} below 0.1"),
         ("total", f"{seconds:,.3f} s, of which reading {read:,.3f} s"),
     ]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from corecut._files import is_same, show_size
+from corecut._files import counted, is_same, show_size
 from corecut._progress import Stages
 from corecut.advice import listening
 from corecut.commands.labelled import Column, LabelsPath, complete, labelled_graph, labels_of
@@ -53,7 +53,7 @@ def report(
             build_report(facts, None, notes).save(output)
     size = output.stat().st_size
     rows = [
-        ("graph", f"{facts.graph.n_nodes:,} nodes, {facts.graph.n_edges:,} edges"),
+        ("graph", f"{counted(facts.graph.n_nodes, 'node')}, {counted(facts.graph.n_edges, 'edge')}"),
         ("clusters", f"{facts.n_clusters:,}, {int(facts.separated.sum()):,} of them well separated"),
         ("report", f"{output} ({show_size(size)})"),
     ]

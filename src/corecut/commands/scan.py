@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from corecut._files import counted
 from corecut._progress import Stages
 from corecut.commands.cluster import estimator, estimator_parameters
 from corecut.commands.options import AsPoints, Features, GraphPath, Jobs, Reading, Seed, clusters_option, reading, shared
@@ -77,7 +78,7 @@ def scan(
             found = select(loaded, *asked, balance=balance, n_init=draws, random_state=seed, n_jobs=jobs, stage=stage)
         nodes = loaded.n_nodes
     data = {("points" if points else "nodes"): nodes, "edges": edges} | selection_data(found)
-    title = f"corecut scan: {nodes:,} {'points' if points else 'nodes'}, {edges:,} edges"
+    title = f"corecut scan: {counted(nodes, 'point' if points else 'node')}, {counted(edges, 'edge')}"
     screen.show_columns(title, _HEADER, _rows(found), data)
     screen.conclude(found.sentence)
 
