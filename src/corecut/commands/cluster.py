@@ -17,7 +17,6 @@ from corecut._files import check_target, counted, is_same, lies_in, show_size
 from corecut._progress import Stages
 from corecut._typing import AnyArray, FloatArray, IntArray
 from corecut.advice import listening
-from corecut.commands.labelled import NOT_SAVED
 from corecut.commands.machines import Machines, machines
 from corecut.commands.options import (
     AsPoints,
@@ -248,7 +247,7 @@ def cluster(
     files = {"labels": output, "model": save, "report": report}
     _show(screen, model, cuts, times=times, given={("points" if points else "graph"): size}, files=files)
     if output is None and save is None:
-        screen.warn(NOT_SAVED)
+        screen.tell_unsaved()
 
 
 def _show(

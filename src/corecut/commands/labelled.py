@@ -27,9 +27,6 @@ _LABELS_OF_POINTS = (
     "normalized_cut(neighbor_graph(points), labels)"
 )
 
-NOT_SAVED = "the labels were not saved; add -o labels.csv (or .tsv, .npy, .parquet) to keep them"
-"""What a run without a labels file ends with."""
-
 # A labels file's name, its ids (None when it has none) and its labels.
 Labels = tuple[Path, AnyArray | None, IntArray]
 

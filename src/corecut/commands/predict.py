@@ -12,7 +12,6 @@ import typer
 
 from corecut._files import GraphFileError, counted, ending_of, first_line, is_same
 from corecut._typing import AnyArray
-from corecut.commands.labelled import NOT_SAVED
 from corecut.commands.options import Jobs, Reading, reading, shared
 from corecut.commands.printing import print_labels, require_stdout
 from corecut.commands.screen import Screen, screen
@@ -115,7 +114,7 @@ def predict(
     }
     screen.show("corecut predict", rows, data)
     if output is None:
-        screen.warn(NOT_SAVED)
+        screen.tell_unsaved()
 
 
 def _rows(

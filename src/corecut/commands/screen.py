@@ -73,6 +73,10 @@ class Screen:
         """Tell the user one sentence, also where only warnings are wanted."""
         typer.echo(f"corecut: {text}", err=True)
 
+    def tell_unsaved(self) -> None:
+        """Tell the user that the labels are gone when the run is over."""
+        self.warn("the labels were not saved; add -o labels.csv (or .tsv, .npy, .parquet) to keep them")
+
     @contextmanager
     def keeping(self, kept: Callable[[], str]) -> Iterator[None]:
         """Let a Ctrl-C in the `with` block say what was kept; `kept` is asked at that moment."""
