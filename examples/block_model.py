@@ -50,4 +50,5 @@ for column, mixing in zip(axes.T, (0.1, 0.4, 0.6), strict=True):
 axes[0, 0].set_ylabel("nodes as they come")
 axes[1, 0].set_ylabel("nodes sorted by cluster")
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+folder.mkdir(parents=True, exist_ok=True)
 figure.savefig(folder / "block_model.png", dpi=80)

@@ -35,4 +35,5 @@ for axis, text in zip(axes[:, 0], ("mean", "surest", "most\ndoubtful"), strict=T
     axis.set_ylabel(text)
 figure.suptitle(f"Ten clusters of handwritten digits, with their sizes; ARI {agreement:.2f} against the true digits")
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+folder.mkdir(parents=True, exist_ok=True)
 figure.savefig(folder / "digits.png", dpi=80)

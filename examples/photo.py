@@ -48,4 +48,5 @@ for axis, k in zip(axes[1:], (8, 25), strict=True):
 for axis in axes:
     axis.axis("off")
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+folder.mkdir(parents=True, exist_ok=True)
 figure.savefig(folder / "photo.png", dpi=80)

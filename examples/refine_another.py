@@ -42,4 +42,5 @@ for name, (found, colour, marker) in results.items():
 axis.set(xlabel="clusters, from best to worst", ylabel="conductance", title="Conductance of every cluster: lower is better")
 axis.legend()
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+folder.mkdir(parents=True, exist_ok=True)
 figure.savefig(folder / "refine_another.png", dpi=80)

@@ -64,4 +64,5 @@ right.set_xticks(range(shown.size), [f"g{gene}" for gene in shown], rotation=90,
 right.set_yticks(range(TYPES))
 figure.colorbar(image, ax=right, label="log(1 + counts per 10,000)")
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+folder.mkdir(parents=True, exist_ok=True)
 figure.savefig(folder / "single_cell.png", dpi=80)

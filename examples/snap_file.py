@@ -53,4 +53,5 @@ axes[1].text(39.6, model.normalized_cut_ + 0.01, f"mean {model.normalized_cut_:.
 axes[1].set(ylabel="conductance", xlabel="cluster", ylim=(0, 1.25 * model.conductances_.max()), xlim=(-0.8, 39.8))
 axes[1].text(0, 1.12 * model.conductances_.max(), "share of a cluster's edges that leave it: lower is better", va="center")
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+folder.mkdir(parents=True, exist_ok=True)
 figure.savefig(folder / "snap_file.png", dpi=80)

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import corecut
 from corecut import GraphStore, make_degree_corrected_sbm, read_graph
-from corecut.cli import app
+from corecut.cli import _COMMANDS as COMMANDS, app
 from corecut.labels import read_labels
 
 
@@ -167,7 +167,8 @@ def test_a_graph_that_does_not_fit_goes_through_the_disk(run, planted, tmp_path,
 
 
 def test_labels_that_are_not_kept_are_mentioned(run, planted):
-    assert "the labels were not saved" in run("cluster", planted, "-k", 3).stderr
+    # With a format that needs no further package.
+    assert "the labels were not saved; add -o labels.csv (or " in run("cluster", planted, "-k", 3).stderr
 
 
 def test_any_parameter_can_be_set(run, planted):
@@ -232,6 +233,46 @@ def test_info(run, planted):
     assert data["edges"] == GraphStore.open(planted).n_entries // 2
 
 
+def test_info_writes_numbers_as_people_do(run, tmp_path):
+    def of(rows, columns, *options):
+        np.savez(tmp_path / "g.npz", src=rows, dst=columns)
+        return run("info", "g.npz", "--no-estimate", *options)
+
+    hub = np.arange(1, 13_551)
+    shown = of(np.zeros_like(hub), hub).stdout
+    assert "max 13,550, mean 2.00" in shown
+    assert "components    1: all nodes are connected" in re.sub(" {2,}", "    ", shown)
+    apart = of([*np.zeros_like(hub), 20_000], [*hub, 20_001]).stdout
+    assert "2; the largest has 13,551 nodes (all but 2)" in apart
+    loops = of([0, 1, 2], [0, 1, 2]).stdout
+    assert "the largest has 1 node (33.3 %)" in loops
+    assert "; the largest has 2 nodes (50.0 %)" in of([0, 2], [1, 3]).stdout
+    assert " 1 cluster:" in of([0, 2], [1, 3], "-k", 1).stdout
+    run("convert", "g.npz", "one.txt")
+    assert "for 1 cluster, on this machine" in run("info", "one.txt", "-k", 1).stdout
+
+
+def test_the_size_of_a_coreset_is_told_where_one_is_drawn(run, planted):
+    def settings(*arguments):
+        return json.loads(run("cluster", planted, "-k", 3, "--json", "-q", *arguments).stdout)["settings"]
+
+    assert "coreset_size" not in settings()
+    assert "coreset_size" not in settings("--set", "aggregate=True")
+    assert "coreset_size" not in settings("--set", "aggregate=False")
+    assert settings("--set", "aggregate=False", "--coreset-size", 2000)["coreset_size"] == 2000
+
+
+def test_info_suggests_the_size_of_a_coreset_where_one_is_drawn(run, planted, monkeypatch):
+    assert "coreset_size" not in json.loads(run("info", planted, "-k", 3, "--json").stdout)["suggested"]
+    assert "suggested settings" in " ".join(run("info", "--help").stdout.split())
+    for name in ("SMALL_GRAPH", "SMALL_SPARSE", "MODERATE"):  # as of a large dense graph
+        monkeypatch.setattr(f"corecut.settings.{name}", 100)
+    monkeypatch.setattr("corecut.settings.DENSE", 1)
+    suggested = json.loads(run("info", planted, "-k", 3, "--json").stdout)["suggested"]
+    assert not suggested["aggregate"]
+    assert f"a coreset of {suggested['coreset_size']:,} draws" in suggested["in_words"]
+
+
 def test_evaluate(run, planted, tmp_path):
     run("cluster", planted, "-k", 6, "-o", "labels.csv", "-q")
     data = json.loads(run("evaluate", planted, "labels.csv", "truth.csv", "--json").stdout)
@@ -276,6 +317,11 @@ def test_generated_graphs_are_those_of_the_library(run, tmp_path, target):
         ("cluster", "g.txt", "-k", "2", "--memory", "1GB", "--scratch", ""),
         ("info", "g.txt", "--ids", "float"),
         ("info", "g.txt", "--verify"),
+        ("cluster", "g.txt", "-k", "2", "-o", "x.xyz"),
+        ("convert", "g.txt", "x.xyz"),
+        ("generate", "planted", "--nodes", "9", "-k", "2", "-o", "x.xyz"),
+        ("generate", "planted", "--nodes", "9", "-k", "2", "-o", "x.store", "--truth", "x.xyz"),
+        ("plot", "sizes", "g.txt", "g.txt", "-o", "x.xyz"),
     ],
 )
 def test_misuse_ends_with_2(run, tmp_path, arguments):
@@ -292,7 +338,6 @@ def test_misuse_ends_with_2(run, tmp_path, arguments):
         (("cluster", "none.txt", "-k", "2"), "there is no file none.txt"),
         (("cluster", "bad.txt", "-k", "2"), "bad.txt, line 2: expected 2 columns as in the first line, found 1: '3'"),
         (("cluster", "g.txt", "-k", "9"), "-k 9 is more than the graph's 2 nodes"),
-        (("cluster", "g.txt", "-k", "2", "-o", "x.xyz"), "cannot tell the format of x.xyz"),
         (("cluster", "g.txt", "-k", "2", "-o", "none/x.csv"), "there is no folder none"),
         (("convert", "bad.txt", "b.store"), "bad.txt, line 2"),
         (("convert", "g.txt", "g.txt"), "g.txt exists already"),
@@ -314,6 +359,37 @@ def test_failure_is_one_sentence_and_ends_with_1(run, tmp_path, arguments, messa
     assert message in line
     assert not any("error" in earlier for earlier in progress)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.txt", "g.txt"]
+
+
+@pytest.mark.parametrize("name", ["p.csv", "half.csv", "p.npy", "p.npz"])
+def test_points_are_led_to_where_they_are_taken(run, tmp_path, name):
+    points = np.random.default_rng(0).normal(size=(60, 5))
+    np.savetxt(tmp_path / "p.csv", points, delimiter=",")
+    np.savetxt(tmp_path / "half.csv", points[:, :2], delimiter=",")
+    np.save(tmp_path / "p.npy", points)
+    np.savez(tmp_path / "p.npz", X=points, y=np.arange(60))
+    (tmp_path / "l.csv").write_text("\n".join(f"{i},{i % 2}" for i in range(60)))
+    one_step = 'numpy.save("p.npy", numpy.load("p.npz")["X"]), and then corecut cluster p.npy --points takes it'
+    cure = one_step if name == "p.npz" else "corecut cluster and corecut scan take points with --points"
+    judged = "labels of points are judged by corecut cluster --points --report PAGE, or in Python by normalized_cut(neighbor_"
+    for command in (("info",), ("convert", "x.store"), ("cluster", "-k", "2"), ("scan",)):
+        result = run(command[0], name, *command[1:])
+        assert result.exit_code == 1
+        assert cure in result.stderr
+        assert judged not in result.stderr
+    commands = (
+        ("evaluate", name, "l.csv"),
+        ("report", name, "l.csv", "-o", "r.html"),
+        ("plot", "sizes", name, "l.csv", "-o", "x.svg"),
+    )
+    for command in commands:
+        result = run(*command)
+        assert result.exit_code == 1
+        assert cure in result.stderr
+        assert judged in result.stderr
+    taken = run("cluster", name, "--points", "-k", "2", "-o", "labels.csv", "--report", "r.html")
+    assert taken.exit_code == (name == "p.npz")
+    assert name != "p.npz" or one_step in taken.stderr
 
 
 @pytest.mark.parametrize("command", [("cluster", "-k", "2"), ("convert", "g.store"), ("info",)])
@@ -341,13 +417,24 @@ def test_malformed_files_end_with_1(run, *, tmp_path, command, name, content, me
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-@pytest.mark.parametrize("command", ["cluster", "convert", "info", "evaluate", "demo", "experiment", "generate planted"])
+@pytest.mark.parametrize(
+    "command",
+    ["cluster", "convert", "info", "evaluate", "report", "plot", "predict", "scan", "demo", "experiment", "generate planted"],
+)
 def test_help_explains_every_option(run, command):
     result = run(*command.split(), "--help")
     assert result.exit_code == 0
     assert "Usage" in result.stdout
     if command not in ("demo",):
         assert f"Example: corecut {command}" in result.stdout
+        assert ".parquet" not in result.stdout.partition("Example:")[2].partition("╭")[0]  # it needs a further package
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_help_names_every_command(run, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    shown = run("--help").stdout
+    assert all(re.search(rf"^\W*{name}  ", shown, re.MULTILINE) for name in COMMANDS)
 
 
 @pytest.mark.parametrize(

@@ -253,6 +253,10 @@ def test_set_takes_the_shells_words(text: str, value: bool) -> None:
         (("-j", "0"), "--jobs must not be 0"),
         (("--balance", "much"), "'much' is not a number or auto"),
         (("--balance", "-1"), "balance must be"),
+        (("-k", "0"), "'0' is not a number of clusters: give a whole number of 1 or more, auto, or a range A..B like 5..200"),
+        (("-k", "7.5"), "'7.5' is not a number of clusters: give a whole number of 1 or more"),
+        (("-o", "out.xyz"), "cannot tell the format of out.xyz; end the name in .csv, .tsv or .txt (also with"),
+        (("--ids", "float"), "'--ids': 'float' is not one of"),
         (("--max-size", "x"), "is not a number of nodes (500) or a factor of the mean cluster (1.5)"),
         (("--max-size", "1.5", "--imbalance", "0.1"), "the same thing; give one of them"),
         (("-o", "-", "--json"), "-o - and --json both print to stdout"),
@@ -301,6 +305,10 @@ def test_errors_and_warnings_of_a_run_speak_of_options(run: Any, tmp_path: Path)
     mmwrite(tmp_path / "d.mtx", np.triu(directed.toarray()))
     assert "pass --symmetrize mean" in run("cluster", "d.mtx", "-k", 2).stderr
     assert "--max-size 2 times -k 3 is less" in run("cluster", "g.txt", "-k", 3, "--max-size", 2).stderr
+    assert "; 1.0, with a point, is the mean cluster" in run("cluster", "g.txt", "-k", 3, "--max-size", 1).stderr
+    (tmp_path / "dates.txt").write_text("1 2 2020-01-01\n2 3 2020-01-02\n")
+    assert "'2020-01-01' is not a number; pass --no-weights" in run("cluster", "dates.txt", "-k", 2).stderr
+    assert run("cluster", "dates.txt", "-k", 2, "--no-weights").exit_code == 0
     shown = run("cluster", "g.txt", "-k", 3, "--set", "aggregate=False", "--coreset-size", 40).stderr
     assert re.search(r"warning: .*; use --set aggregate=True, or --coreset-size \d+ or more", shown)
     assert "--nodes" in run("generate", "planted", "--nodes", 2**31, "-k", 3, "-o", "x.store").stderr

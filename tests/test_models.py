@@ -486,7 +486,7 @@ def test_the_command_line_refuses_in_a_sentence(run: Any) -> None:
         (("predict", "m.model", "new.txt", "--keep-ids"), 2, "ids that do not occur, and such nodes join no cluster; leave it"),
         (("predict", "p.model", "old.txt"), 1, "old.txt"),
         (("predict", "m.model", "new.txt", "-o", "m.model"), 2, "is a file that is read"),
-        (("predict", "m.model", "new.txt", "-o", "labels.doc"), 1, "cannot tell the format"),
+        (("predict", "m.model", "new.txt", "-o", "labels.doc"), 2, "cannot tell the format"),
         (("predict", "m.model", "new.txt", "-o", "-", "--json"), 2, "both print to stdout"),
         (("cluster", "none.txt", "-k", 4, "--save", "."), 1, ". is a directory; give a file name"),  # before anything is read
         (("cluster", "old.txt", "-k", 4, "--save", "old.txt"), 2, "give the model another name"),

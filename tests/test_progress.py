@@ -156,8 +156,27 @@ def test_a_stage_that_knows_how_far_it_is_is_believed(capsys, monkeypatch):
     assert "corecut: graph 50%, about 1 s left" in capsys.readouterr().err.splitlines()
     quiet = Stages()
     with quiet("graph"):
+        quiet.share(0.0)
         quiet.share(0.5)
     assert quiet.outlook()[1] is None
+
+
+def test_the_time_left_is_told_when_enough_is_known(capsys, monkeypatch):
+    monkeypatch.setattr("corecut._progress._SILENCE", 0.0)
+    stage = Stages(verbose=1)
+    with stage("graph"):
+        time.sleep(0.2)  # what comes before the work that has shares
+        stage.share(0.005)
+        stage.share(0.01)
+        assert stage.outlook()[1] is None
+        time.sleep(0.01)
+        stage.share(0.11)
+        assert 0.05 < stage.outlook()[1] < 1.0  # and not nine times 0.2
+    assert capsys.readouterr().err.splitlines()[:3] == [
+        "corecut: graph 0%",
+        "corecut: graph 1%",
+        "corecut: graph 11%, about 1 s left",
+    ]
 
 
 def test_the_end_is_known_from_the_number_of_stages():

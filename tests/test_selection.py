@@ -437,17 +437,23 @@ def test_the_command_line_scans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert shown.exit_code == 0
     (chosen,) = (line for line in shown.stdout.splitlines() if "chosen" in line)
     assert chosen.split()[3] == "4"
-    assert "4 clusters: one more" in shown.stderr
+    assert "4 clusters: one more" in shown.stdout
     data = json.loads(run("scan", file, "-k", "2..9", "--json", "--quiet").stdout)
     assert (data["best"], data["k_min"], data["k_max"]) == (4, 2, 9)
     assert [one["k"] for one in data["path"]] == list(range(2, 10))
-    assert run("scan", file, "--quiet").stdout == ""
+    # The conclusion is the result: it is printed where results are, once, and nothing else is where only it is wanted.
+    sentence = json.loads(run("scan", file, "--json", "--quiet").stdout)["sentence"]
+    assert shown.stdout.endswith(f"\n{sentence}\n")
+    assert sentence not in shown.stderr
+    assert run("scan", file, "--quiet").stdout == f"{sentence}\n"
     other = json.loads(run("scan", file, "-k", "2..9", "--json", "--seed", "1", "--draws", "3").stdout)
     assert other["path"][5]["stability"] != data["path"][5]["stability"]
     balanced = json.loads(run("scan", file, "-k", "2..9", "--json", "--balance", "0.2").stdout)
     assert balanced["path"][4]["leap"] != data["path"][4]["leap"]
     assert "give a range like 2..5, or auto" in run("scan", file, "-k", "5").stderr
-    assert "not a number of clusters, auto, or a range" in run("scan", file, "-k", "5..2").stderr
+    assert (
+        "not a number of clusters: give a whole number of 1 or more, auto, or a range" in run("scan", file, "-k", "5..2").stderr
+    )
 
 
 def test_the_command_line_scans_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -491,7 +497,7 @@ def test_the_command_line_clusters_by_a_chosen_number(tmp_path: Path, monkeypatc
     assert data["clusters"] == data["selection"]["best"] == 4
     bad = CliRunner().invoke(app, ["cluster", file, "-k", "0"])
     assert bad.exit_code == 2
-    assert "'0' is not a number of clusters, auto, or a range like 5..200: the first" in bad.stderr
+    assert "'0' is not a number of clusters: give a whole number of 1 or more" in bad.stderr
 
 
 def test_the_documents_tables_are_the_benchmarks_results() -> None:

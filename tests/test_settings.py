@@ -182,7 +182,10 @@ def test_a_bound_that_is_no_integer_is_a_factor_of_the_mean(bounds: dict[str, An
     ("bounds", "words"),
     [
         ({"min_cluster_size": 11}, "min_cluster_size=11 times n_clusters=10 is more than the 100 nodes: ask for at most 10"),
-        ({"max_cluster_size": 9}, "max_cluster_size=9 times n_clusters=10 is less than the 100 nodes: ask for at least 10"),
+        (
+            {"max_cluster_size": 9},
+            "max_cluster_size=9 times n_clusters=10 is less than the 100 nodes: ask for at least 10; 1.0,",
+        ),
         (
             {"min_cluster_size": 1.01},
             "min_cluster_size=1.01 (11 nodes) times n_clusters=10 is more than the 100 nodes: a factor",

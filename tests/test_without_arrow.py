@@ -56,6 +56,45 @@ for call in (lambda: write_graph(graph, {name!r}), lambda: read_graph({name!r}.r
     assert all(line.endswith('need pyarrow; install it with: pip install "corecut[parquet]"') for line in lines)
 
 
+@pytest.mark.parametrize("ending", [".parquet", *([] if sys.version_info >= (3, 14) else [".csv.zst"])])
+def test_commands_refuse_such_an_output_before_they_read(tmp_path, ending):
+    # There is no file of these names: a command that looked at one would say so.
+    commands = [
+        f"cluster none.txt -k 2 --save m.model --report r.html -o out{ending}",
+        f"predict none.model none.txt -o out{ending}",
+        f"convert none.txt out{ending}",
+        f"generate planted --nodes 300 -k 2 -o out{ending}",
+        f"generate planted --nodes 300 -k 2 -o g.txt --truth out{ending}",
+        *(["cluster none.store -k 2 --dask local:1 -o out"] if ending == ".parquet" else []),
+    ]
+    script = f"""
+from typer.testing import CliRunner
+from corecut.cli import app
+for command in {commands!r}:
+    result = CliRunner().invoke(app, command.split())
+    assert (result.exit_code, result.stdout) == (1, ""), result.output
+    print(result.stderr, end="")
+"""
+    kind = "Parquet files" if ending == ".parquet" else "files packed with zstd"
+    cure = 'need pyarrow; install it with: pip install "corecut[parquet]"'
+    for line, command in zip(run(script, tmp_path).splitlines(), commands, strict=True):
+        assert line == f"corecut: error: out{ending if ending in command else ''}: {kind} {cure}", command
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["labels.parquet", *([] if sys.version_info >= (3, 14) else ["labels.tsv.zst"])])
+def test_labels_that_need_it_name_the_file(tmp_path, name):
+    script = f"""
+from corecut.labels import write_labels
+try:
+    write_labels({name!r}, np.arange(3))
+except ValueError as error:
+    print(error)
+"""
+    assert run(script, tmp_path).startswith(f"{name}: ")
+    assert not list(tmp_path.iterdir())
+
+
 def test_reading_text_does_not_import_it(tmp_path):
     (tmp_path / "e.txt").write_text("a b\nb c\n")
     script = "import sys; from corecut import read_graph; read_graph('e.txt'); print('pyarrow' in sys.modules)"

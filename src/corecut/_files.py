@@ -24,6 +24,9 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "
 PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 """Endings of compressed files, and the names of what they are packed with."""
 
+PARQUET = (".parquet", ".pq")
+"""Endings of Parquet files."""
+
 # Two of the files of a graph store, by which one is known.
 _STORED = {"graph.json", "indptr.npy"}
 
@@ -39,6 +42,18 @@ _ADDED_LETTERS = 48
 
 class GraphFileError(ValueError):
     """A file that cannot be read as what it should be. The message names the file, the line where there is one, the cure."""
+
+
+class PointsError(GraphFileError):
+    """A file that holds no graph where one is read, but may hold points."""
+
+
+TAKE_POINTS = "here a graph is read; corecut cluster and corecut scan take points with --points, fit takes them as an array"
+"""The cure of a PointsError."""
+
+
+class EndingError(ValueError):
+    """A name that ends in no format that can be written."""
 
 
 def shown(text: str) -> str:
@@ -63,6 +78,14 @@ def ending_of(file: Path) -> str:
     """Return the ending of a name in small letters, without one for compression behind it."""
     stem = file.with_suffix("") if file.suffix.lower() in PACKED else file
     return stem.suffix.lower()
+
+
+def require_packages(file: Path) -> None:
+    """Refuse a name whose format needs a package that is not installed, before the work whose result it is to hold."""
+    if ending_of(file) in PARQUET:
+        require_arrow(f"{file}: Parquet files", "parquet")
+    if file.suffix.lower() == ".zst":
+        _zstd_library(f"{file}: files packed with zstd")
 
 
 def parse_size(text: str | int) -> int:
@@ -94,6 +117,18 @@ def show_size(size: float) -> str:
             return f"{size:.3g} {unit}"
         size /= 1000
     return f"{size:.3g} TB"
+
+
+def counted(count: int, thing: str) -> str:
+    """Return a number of things as people write it: 1 node, 13,550 nodes.
+
+    Examples
+    --------
+    >>> from corecut._files import counted
+    >>> counted(1, "node"), counted(13550, "node")
+    ('1 node', '13,550 nodes')
+    """
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
 def physical_memory() -> int | None:
@@ -228,12 +263,19 @@ def zstd_reader(raw: Any) -> Any:
 
 
 def _zstd(raw: Any, mode: str, what: str) -> Any:
+    library = _zstd_library(what)
+    if library.__name__ != "pyarrow":
+        return library.ZstdFile(raw, mode)
+    file = library.PythonFile(raw, mode[0])
+    return library.CompressedInputStream(file, "zstd") if mode == "rb" else library.CompressedOutputStream(file, "zstd")
+
+
+def _zstd_library(what: str) -> Any:
+    """Return what packs with zstd: Python itself from 3.14 on, else pyarrow; refuse `what` where neither does."""
     try:
-        return importlib.import_module("compression.zstd").ZstdFile(raw, mode)  # from Python 3.14 on
+        return importlib.import_module("compression.zstd")
     except ImportError:
-        (pa,) = require_arrow(what)
-    file = pa.PythonFile(raw, mode[0])
-    return pa.CompressedInputStream(file, "zstd") if mode == "rb" else pa.CompressedOutputStream(file, "zstd")
+        return require_arrow(what)[0]
 
 
 @contextmanager

@@ -36,6 +36,8 @@ _OVERDUE = 0.15
 _SPEED = 5.0
 # Off a terminal a stage that is expected to take longer is announced, and one that knows how far it is tells so this often.
 _LONG = _SILENCE = 10.0
+# A stage tells its end when it has done so much more than when it first said how far it is.
+_TELLING = 0.03
 
 
 class Stages:
@@ -63,6 +65,8 @@ class Stages:
         self._told = perf_counter()
         self._bar: Progress | None = None
         self._expected: dict[str, float] = {}
+        # The stage that says how far it is, with the seconds spent and the share done when it first did.
+        self._first = ("", 0.0, 0.0)
         # Seconds of all of the stage that runs, where it knows how far it is.
         self._whole: tuple[str, float] | None = None
         # Seconds expected of, and spent in, the stages that are over; and how many there were.
@@ -93,16 +97,27 @@ class Stages:
         self._expected |= seconds
 
     def share(self, done: float) -> None:
-        """Say how much of the stage that runs is done, between 0 and 1; a stage that knows is believed more than `expect`."""
-        if not self._verbose or not self._running or done <= 0:
+        """Say how much of the stage that runs is done, between 0 and 1; a stage that knows is believed more than `expect`.
+
+        The time left follows from what was done since the first call: what came before, such as sorting the data, says nothing
+        of the work that has shares.
+        """
+        if not self._verbose or not self._running:
             return
         name = self._running[-1]
         self._tick()
-        self._whole = name, self.timings[name] / min(done, 1.0)
+        spent = self.timings[name]
+        if self._first[0] != name or done < self._first[2]:
+            self._first = name, spent, done
+        _, begin, before = self._first
+        words = ""
+        if done - before >= _TELLING:
+            left = (spent - begin) * (1.0 - min(done, 1.0)) / (done - before)
+            self._whole = name, spent + left
+            words = f", about {show_seconds(left)} left"
         if self._bar is None and self._since - self._told > _SILENCE:
             self._told = self._since
-            left = self._whole[1] - self.timings[name]
-            self.say(f"{self._description}: {name} {done:.0%}, about {show_seconds(left)} left")
+            self.say(f"{self._description}: {name} {done:.0%}{words}")
 
     @contextmanager
     def group(self, name: str) -> Iterator[None]:

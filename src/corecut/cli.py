@@ -53,6 +53,9 @@ class _Commands(TyperGroup):
             warnings.showwarning = _show_warning
             try:
                 return super().invoke(ctx)
+            except typer.BadParameter as error:  # typer lets pydantic's own words stand before a choice that is none
+                error.message = error.message.removeprefix("Value error, ")
+                raise
             except BrokenPipeError:
                 let_go()
                 raise typer.Exit(READER_GONE) from None
@@ -69,7 +72,9 @@ def _load(name: str) -> Any:
     """Return a command, or a group of commands, from its module."""
     module = import_module(f"corecut.commands.{name}")
     if hasattr(module, "app"):
-        return typer.main.get_group(module.app)
+        group = typer.main.get_group(module.app)
+        group.name = name  # which the help shows
+        return group
     alone = typer.Typer(add_completion=False)
     alone.command(name)(getattr(module, name))
     return typer.main.get_command(alone)

@@ -314,6 +314,7 @@ class CoresetSpectralClustering(GraphClusterer):
         self.embedding_ = sample.embedding
         self.n_untouched_ = sample.n_untouched
         self.n_levels_ = len(found.levels)
+        self._has_coreset = sample.coreset.n_draws > 0
         self.coreset_size_ = sample.coreset.n_draws or sample.coreset.size
         self.aggregate_ = choices.aggregate
         self.regularization_ = choices.regularization

@@ -17,6 +17,8 @@ import numpy as np
 from corecut import _core
 from corecut._files import (
     PACKED,
+    PARQUET,
+    EndingError,
     GraphFileError,
     atomic_file,
     check_target,
@@ -24,6 +26,7 @@ from corecut._files import (
     first_line,
     packed_stream,
     require_arrow,
+    require_packages,
 )
 from corecut._typing import AnyArray, IntArray
 from corecut.advice import advise
@@ -32,8 +35,6 @@ from corecut.readers.layout import is_integer, split_line
 from corecut.readers.streams import LineBlocks
 from corecut.writers import quoted
 
-# Endings of Parquet files.
-_PARQUET = (".parquet", ".pq")
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 _PART = re.compile(r".+\.part\.([0-9]+)")
 _BATCH = 1 << 20
@@ -59,8 +60,12 @@ def check_labels_path(path: str | Path, *, overwrite: bool = True) -> Path:
     ending = ending_of(file)
     if metis_parts(file) is not None:
         ending = ".txt"
-    if ending not in (*_PARQUET, ".npy", *_DELIMITERS) or (ending in (*_PARQUET, ".npy") and file.suffix in PACKED):
-        raise ValueError(f"cannot tell the format of {file}; end the name in .parquet, .csv, .tsv, .npy or .part.K")
+    if ending not in (*PARQUET, ".npy", *_DELIMITERS) or (ending in (*PARQUET, ".npy") and file.suffix in PACKED):
+        raise EndingError(
+            f"cannot tell the format of {file}; end the name in .csv, .tsv or .txt (also with .gz, .bz2 or .zst), .npy, "
+            ".parquet or .part.K"
+        )
+    require_packages(file)
     if file.is_dir():
         raise IsADirectoryError(f"{file} is a directory; give a file name")
     if file.exists() and not overwrite:
@@ -97,7 +102,7 @@ def write_labels(path: str | Path, labels: AnyArray, node_ids: AnyArray | None =
         elif ending == ".npy":
             with temporary.open("wb") as stream:
                 np.save(stream, np.ascontiguousarray(labels, dtype=np.int32))
-        elif ending in _PARQUET:
+        elif ending in PARQUET:
             _write_parquet(temporary, labels, node_ids)
         else:
             delimiter = _DELIMITERS[ending]
@@ -140,7 +145,7 @@ def read_labels(path: str | Path, *, column: str | None = None) -> tuple[AnyArra
             if labels.ndim != 1:
                 raise GraphFileError(f"{file}: holds an array of shape {labels.shape}, expected one label per node")
             return None, _as_labels(labels, file)
-        if ending in _PARQUET:
+        if ending in PARQUET:
             pa, pq = require_arrow(f"{file}: Parquet files", "parquet")
             try:
                 table = pq.read_table(file)
@@ -194,7 +199,7 @@ def _batches(labels: AnyArray, node_ids: AnyArray | None) -> Iterator[tuple[AnyA
 
 
 def _write_parquet(to: Path, labels: AnyArray, node_ids: AnyArray | None) -> None:
-    pa, pq = require_arrow(f"{to.name}: Parquet files", "parquet")
+    pa, pq = require_arrow("Parquet files", "parquet")
     text = node_ids is not None and node_ids.dtype.kind in "OUT"
     schema = pa.schema([("node", pa.string() if text else pa.int64()), ("label", pa.int32())])
     with pq.ParquetWriter(to, schema) as writer:

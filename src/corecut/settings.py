@@ -30,7 +30,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from corecut import advice
-from corecut._files import parse_size
+from corecut._files import counted, parse_size
 from corecut._typing import FloatArray
 from corecut._validation import check_count, check_n_clusters, check_option, check_real, thread_count
 from corecut.coreset import Importance
@@ -354,7 +354,8 @@ class Choices:
         if not self.aggregate and not self.samples(graph):
             way = "all nodes, without a coreset"
         return (
-            f"{graph.n_nodes:,} nodes with {graph.n_entries / graph.n_nodes:.1f} entries each, {self.n_clusters} clusters: "
+            f"{counted(graph.n_nodes, 'node')} with {graph.n_entries / graph.n_nodes:.1f} entries each, "
+            f"{counted(self.n_clusters, 'cluster')}: "
             f"{way}, regularization {self.regularization:g}, {'with' if self.asked.refine else 'without'} refinement"
         )
 

@@ -28,7 +28,7 @@ def bounds_in_nodes(least: float | None, most: float | None, n_nodes: int, n_clu
             given, cure = f"{least} ({smallest} nodes)", "a factor of the mean cluster is at most 1"
         raise ValueError(f"min_cluster_size={given} times n_clusters={n_clusters} is more than the {n_nodes} nodes: {cure}")
     if most is not None and largest * n_clusters < n_nodes:
-        given, cure = f"{most}", f"ask for at least {-(-n_nodes // n_clusters)}"
+        given, cure = f"{most}", f"ask for at least {-(-n_nodes // n_clusters)}; 1.0, with a point, is the mean cluster"
         if not _is_count(most):
             given, cure = f"{most} ({largest} nodes)", "a factor of the mean cluster is at least 1"
         raise ValueError(f"max_cluster_size={given} times n_clusters={n_clusters} is less than the {n_nodes} nodes: {cure}")

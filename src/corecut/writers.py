@@ -16,7 +16,17 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from corecut import _core
-from corecut._files import PACKED, atomic_file, check_target, ending_of, packed_stream, require_arrow
+from corecut._files import (
+    PACKED,
+    PARQUET,
+    EndingError,
+    atomic_file,
+    check_target,
+    ending_of,
+    packed_stream,
+    require_arrow,
+    require_packages,
+)
 from corecut._typing import AnyArray, FloatArray, IntArray
 from corecut.advice import advise
 from corecut.graph import Graph, as_graph
@@ -25,8 +35,7 @@ from corecut.store import GraphStore
 
 _BLOCK_ENTRIES = 1 << 22
 _STORES = ("", ".store")
-_PARQUET = (".parquet", ".pq")
-_EDGE_LISTS = (".csv", ".tsv", ".txt", ".edges", *_PARQUET)
+_EDGE_LISTS = (".csv", ".tsv", ".txt", ".edges", *PARQUET)
 # Text ids that need no quotes. All others get them: numbers, which would be read as such, what could be taken for a comment or
 # a header, and what holds blanks or marks.
 _PLAIN = re.compile(r"[A-Za-z_\u0080-\U0010ffff][\w./:@+\u0080-\U0010ffff-]*")
@@ -80,7 +89,7 @@ def write_graph(graph: Any, path: str | Path, *, overwrite: bool = False) -> Non
                 "choose npz, MatrixMarket or a store"
             )
     with atomic_file(file, overwrite=overwrite) as temporary:
-        if ending in _PARQUET:
+        if ending in PARQUET:
             _write_parquet(graph, temporary)
         elif ending == ".npz":
             with temporary.open("wb") as stream:
@@ -95,11 +104,12 @@ def check_graph_path(path: str | Path, *, overwrite: bool) -> Path:
     file = Path(path)
     ending = ending_of(file)
     check_target(file, directory=ending in _STORES)
-    if ending not in (*_STORES, *_ENDINGS) or (ending in (*_STORES, ".npz", *_PARQUET) and file.suffix.lower() in PACKED):
-        raise ValueError(
+    if ending not in (*_STORES, *_ENDINGS) or (ending in (*_STORES, ".npz", *PARQUET) and file.suffix.lower() in PACKED):
+        raise EndingError(
             f"cannot tell the format of {file}; end the name in {', '.join(sorted(_ENDINGS))}, or in .store or nothing "
             "for a graph store"
         )
+    require_packages(file)
     if file.exists() and not overwrite:
         raise FileExistsError(f"{file} exists already; choose another name, or pass overwrite=True")
     return file
@@ -134,7 +144,7 @@ def _names(graph: Graph) -> list[str]:
 
 
 def _write_parquet(graph: Graph, to: Path) -> None:
-    pa, pq = require_arrow(f"{to.name}: Parquet files", "parquet")
+    pa, pq = require_arrow("Parquet files", "parquet")
     kind = pa.string() if graph.node_ids is not None and graph.node_ids.dtype.kind == "O" else pa.int64()
     types = [kind, kind, pa.float64()]
     schema = pa.schema(list(zip(_names(graph), types, strict=False)))
@@ -238,4 +248,4 @@ _TEXT_WRITERS: dict[str, Callable[[Graph, BinaryIO], None]] = {
     ".graph": _write_metis,
     ".metis": _write_metis,
 }
-_ENDINGS = (*_TEXT_WRITERS, ".npz", *_PARQUET)
+_ENDINGS = (*_TEXT_WRITERS, ".npz", *PARQUET)

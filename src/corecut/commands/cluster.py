@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from corecut._files import check_target, is_same, lies_in, show_size
+from corecut._files import check_target, counted, is_same, lies_in, show_size
 from corecut._progress import Stages
 from corecut._typing import AnyArray, FloatArray, IntArray
 from corecut.advice import listening
@@ -128,7 +128,7 @@ def cluster(
         typer.Option(
             "--output",
             "-o",
-            help="Labels file: .parquet, .csv, .tsv, .txt (also .gz, .zst, .bz2), .npy, METIS's .part.K; - for TSV on "
+            help="Labels file: .csv, .tsv, .txt (also .gz, .bz2, .zst), .npy, .parquet, METIS's .part.K; - for TSV on "
             "stdout. With --format metis GRAPH.part.K by default, and - prints one label per line.",
         ),
     ] = None,
@@ -180,7 +180,7 @@ def cluster(
 ) -> None:
     """Cluster a graph, or points, by normalised cut and write the cluster of every node.
 
-    Example: corecut cluster friends.txt -k 50 -o labels.parquet, or corecut cluster points.csv --points -k 10 -o labels.csv
+    Example: corecut cluster friends.txt -k 50 -o labels.csv, or corecut cluster points.csv --points -k 10 -o labels.csv
     """
     like_metis = reading.arguments["format"] == "metis"
     output = labels_path(output, graph, clusters, machines=machines, like_metis=like_metis, as_json=screen.as_json)
@@ -247,7 +247,7 @@ def cluster(
     files = {"labels": output, "model": save, "report": report}
     _show(screen, model, cuts, times=times, given={("points" if points else "graph"): size}, files=files)
     if output is None and save is None:
-        screen.warn("the labels were not saved; add -o labels.parquet (or .csv, .tsv, .npy) to keep them")
+        screen.tell_unsaved()
 
 
 def _show(
@@ -261,7 +261,7 @@ def _show(
 ) -> None:
     """Show the facts about a run, with what was given and which files were written."""
     sizes = np.bincount(model.labels_, minlength=model.n_clusters_)
-    rows = [(what, ", ".join(f"{count:,} {things}" for things, count in size.items())) for what, size in given.items()]
+    rows = [(what, ", ".join(counted(count, things[:-1]) for things, count in size.items())) for what, size in given.items()]
     data: dict[str, Any] = {things: count for size in given.values() for things, count in size.items()}
     data |= summary_data(model, times, sizes, cuts)
     if hasattr(model, "selection_"):
@@ -433,7 +433,8 @@ def _why_not(name: str, known: Sequence[str]) -> str:
 def chosen_settings(model: CoresetSpectralClustering) -> dict[str, Any]:
     """Return what the run settled on: the values that every "auto" took."""
     found = {name: getattr(model, f"{name}_", None) for name in model.get_params()}
-    return {name: value for name, value in found.items() if value is not None}
+    idle = () if model._has_coreset else ("coreset_size",)  # all nodes took part
+    return {name: value for name, value in found.items() if value is not None and name not in idle}
 
 
 def summary_rows(

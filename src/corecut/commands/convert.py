@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from corecut._files import is_same, lies_in, show_size
+from corecut._files import counted, is_same, lies_in, show_size
 from corecut.commands.options import Force, GraphPath, Jobs, Reading, reading, shared
 from corecut.commands.screen import Screen, screen
 from corecut.readers.dispatch import convert_graph
@@ -24,8 +24,8 @@ def convert(
         Path,
         typer.Argument(
             metavar="TARGET",
-            help="A graph store (a name that ends in .store or in nothing), or a file: .parquet, .pq, .csv, .tsv, .txt, "
-            ".edges, .mtx, .graph, .npz; text also with .gz, .zst, .bz2.",
+            help="A graph store (a name that ends in .store or in nothing), or a file: .csv, .tsv, .txt, .edges, "
+            ".mtx, .graph, .npz, .parquet, .pq; text also with .gz, .bz2, .zst.",
         ),
     ],
     force: Force = False,
@@ -64,9 +64,10 @@ def convert(
     screen.tell(report)
     size = store.n_bytes if direct else target.stat().st_size
     seconds = perf_counter() - begin
+    size_in_words = f"{counted(made.n_nodes, 'node')}, {counted(report.edges, 'edge')}"
     rows = [
-        ("graph", f"{made.n_nodes:,} nodes, {report.edges:,} edges, {'unit' if made.weights is None else 'float64'} weights"),
-        ("read", f"{report.edges_read:,} edges, of which {report.merged:,} were repeats"),
+        ("graph", f"{size_in_words}, {'unit' if made.weights is None else 'float64'} weights"),
+        ("read", f"{counted(report.edges_read, 'edge')}, of which {report.merged:,} were repeats"),
         ("written", f"{target} ({show_size(size)})"),
         ("time", f"{seconds:.2f} s"),
     ]

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from corecut.commands.labelled import Column, Labels, LabelsPath, aligned, complete, labels_of
+from corecut._files import counted
+from corecut.commands.labelled import Column, Labels, LabelsPath, aligned, complete, labelled_graph, labels_of
 from corecut.commands.options import GraphPath, Jobs, Reading, reading, shared
 from corecut.commands.screen import Screen, screen
 from corecut.graph import Graph
@@ -30,13 +31,13 @@ def evaluate(
 ) -> None:
     """Measure labels on a graph: normalised cut, modularity, sizes; with TRUTH also ARI and NMI.
 
-    Example: corecut evaluate friends.store labels.parquet truth.csv
+    Example: corecut evaluate friends.store labels.csv truth.csv
     """
     if truth is None and truth_column is not None:
         raise typer.BadParameter("there is no TRUTH whose column it could name", param_hint="--truth-column")
     found = labels_of(labels, column)
     known = None if truth is None else labels_of(truth, truth_column, "--truth-column")
-    with reading.load(graph, screen, jobs) as (loaded, report):
+    with labelled_graph(graph, reading, screen, jobs) as (loaded, report):
         rows, data = _measured(loaded, report.edges, found, known, jobs)
     screen.show("corecut evaluate", rows, data)
 
@@ -60,7 +61,7 @@ def _measured(
         "balance": asdict(Balance.of(sizes)),
     }
     rows = [
-        ("graph", f"{graph.n_nodes:,} nodes, {edges:,} edges"),
+        ("graph", f"{counted(graph.n_nodes, 'node')}, {counted(edges, 'edge')}"),
         ("clusters", f"{sizes.size:,}, of {Balance.of(sizes)}"),
         ("normalised cut", f"{cuts.mean():.4f} (mean conductance; best {cuts.min():.4f}, worst {cuts.max():.4f})"),
         ("modularity", f"{data['modularity']:.4f}"),
@@ -75,5 +76,9 @@ def _measured(
         data["ari"] = float(adjusted_rand_score(other[both], partition[both]))
         data["nmi"] = float(normalized_mutual_info_score(other[both], partition[both]))
         data["compared"] = int(np.count_nonzero(both))
-        rows += [("ARI", f"{data['ari']:.4f}"), ("NMI", f"{data['nmi']:.4f}"), ("compared on", f"{data['compared']:,} nodes")]
+        rows += [
+            ("ARI", f"{data['ari']:.4f}"),
+            ("NMI", f"{data['nmi']:.4f}"),
+            ("compared on", counted(data["compared"], "node")),
+        ]
     return rows, data

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from corecut._files import is_same, show_size
+from corecut._files import counted, is_same, show_size
 from corecut.commands.options import Force, Jobs, Memory, Seed, shared
 from corecut.commands.screen import Screen, screen
 from corecut.datasets.planted import PlantedLaw
@@ -54,7 +54,7 @@ def planted(
 
     The graph is that of corecut.make_degree_corrected_sbm with the same numbers and seed.
 
-    Example: corecut generate planted --nodes 1000000 --mean-degree 20 -k 100 -o test.store --truth truth.parquet
+    Example: corecut generate planted --nodes 1000000 --mean-degree 20 -k 100 -o test.store --truth truth.csv
     """
     check_graph_path(output, overwrite=force)
     if truth is not None:
@@ -83,7 +83,7 @@ def planted(
         write_labels(truth, law.labels, overwrite=force)
     seconds = perf_counter() - begin
     rows = [
-        ("graph", f"{store.n_nodes:,} nodes, {store.n_entries // 2:,} edges, {clusters:,} clusters"),
+        ("graph", f"{store.n_nodes:,} nodes, {counted(store.n_entries // 2, 'edge')}, {counted(clusters, 'cluster')}"),
         ("written", f"{output} ({show_size(size)})" + ("" if truth is None else f", {truth}")),
         ("time", f"{seconds:.2f} s"),
     ]

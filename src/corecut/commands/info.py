@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from corecut._files import show_size
+from corecut._files import counted, show_size
 from corecut.commands.options import GraphPath, Jobs, Reading, reading, shared
 from corecut.commands.screen import Screen, screen
 from corecut.graph import Graph
@@ -39,7 +39,7 @@ def info(
     reading: Reading,
     screen: Screen,
 ) -> None:
-    """Describe a graph: nodes, edges, degrees, components, memory, suggested settings.
+    """Describe a graph: nodes, edges, degrees, components, memory and time of a clustering; with -k also suggested settings.
 
     Example: corecut info friends.store -k 50
     """
@@ -74,23 +74,31 @@ def info(
 def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [
         ("nodes", f"{data['nodes']:,} ({data['isolated']:,} without edges; ids: {data['ids']})"),
-        ("edges", f"{data['edges']:,} ({data['loops']:,} self-loops; {data['weights']} weights)"),
-        ("neighbours", ", ".join(f"{name} {value:,.4g}" for name, value in data["degrees"].items())),
+        ("edges", f"{data['edges']:,} ({counted(data['loops'], 'self-loop')}; {data['weights']} weights)"),
+        ("neighbours", ", ".join(f"{name} {value:,.{2 * (name == 'mean')}f}" for name, value in data["degrees"].items())),
     ]
     if "components" in data:
-        share = 100 * data["largest_component"] / max(data["nodes"], 1)
-        rows.append(
-            ("components", f"{data['components']:,}; the largest has {data['largest_component']:,} nodes ({share:.1f} %)")
-        )
+        rows.append(("components", _words_of_components(data["components"], data["largest_component"], data["nodes"])))
     rows.append(("memory", f"{show_size(data['memory_bytes'])} for the graph"))
     if "estimates" in data:
         known = data["estimates"]
         for name, words in {"aggregation": "with aggregation", "coreset": "through a coreset"}.items():
             took = f"{show_size(known[name]['bytes'])} beside the graph, {_duration(known[name]['seconds'])}"
-            rows.append((words, f"about {took} for {known['clusters']:,} clusters, on this machine as busy as it is now"))
+            rows.append(
+                (words, f"about {took} for {counted(known['clusters'], 'cluster')}, on this machine as busy as it is now")
+            )
     if "suggested" in data:
         rows.append(("suggested", data["suggested"]["in_words"]))
     return rows
+
+
+def _words_of_components(count: int, largest: int, nodes: int) -> str:
+    if count == 1:
+        return "1: all nodes are connected"
+    share = 100 * largest / nodes
+    # What lies apart may be too little for a percentage to show.
+    words = f"all but {nodes - largest:,}" if share >= 99.95 else f"{share:.1f} %"
+    return f"{count:,}; the largest has {counted(largest, 'node')} ({words})"
 
 
 def _duration(seconds: float) -> str:
@@ -129,5 +137,7 @@ def _suggested(graph: Graph, clusters: int) -> dict[str, Any]:
     from corecut.settings import Settings, resolve
 
     choices = resolve(Settings(n_clusters=clusters), graph)
-    chosen = {name: getattr(choices, name) for name in ("aggregate", "coreset_size", "regularization")}
+    drawn = not choices.aggregate and choices.samples(graph)
+    names = ("aggregate", *(["coreset_size"] if drawn else []), "regularization")
+    chosen = {name: getattr(choices, name) for name in names}
     return chosen | {"in_words": choices.sentence(graph)}

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from corecut._files import check_target
+from corecut._files import check_target, require_arrow
 from corecut._typing import AnyArray, LabelArray
 from corecut.commands.options import Reading
 from corecut.commands.screen import Screen
@@ -89,6 +89,7 @@ class Machines:
         """Refuse a name that labels cannot be written to."""
         if self.in_parts(output):
             check_target(output, directory=True)
+            require_arrow(f"{output}: Parquet files", "parquet")
         else:
             check_labels_path(output)
 

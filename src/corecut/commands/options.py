@@ -19,7 +19,7 @@ from typing import Annotated, Any
 
 import typer
 
-from corecut._files import GraphFileError, parse_size, physical_memory, show_size, temporary_folder
+from corecut._files import EndingError, GraphFileError, parse_size, physical_memory, show_size, temporary_folder
 from corecut.commands.screen import Screen
 from corecut.edges import EdgeReport, EdgeRules
 from corecut.graph import Graph
@@ -44,7 +44,10 @@ def shared(**providers: Callable[..., Any]) -> Callable[[Callable[..., None]], C
         @wraps(command)
         def run(**values: Any) -> None:
             made = {name: providers[name](**{p: values.pop(p) for p in options}) for name, options in taken.items()}
-            command(**values, **made)
+            try:
+                command(**values, **made)
+            except EndingError as error:  # of a name that was typed
+                raise typer.BadParameter(str(error)) from None
 
         del run.__wrapped__
         parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
@@ -84,8 +87,8 @@ def clusters_option(text: str) -> int | str:
     try:
         asked_range(text)
     except ValueError:
-        rule = f"the first number at most the second, the second at most {MOST_CLUSTERS}"
-        raise typer.BadParameter(f"{text!r} is not a number of clusters, auto, or a range like 5..200: {rule}") from None
+        rule = f"a whole number of 1 or more, auto, or a range A..B like 5..200, with A at most B and B at most {MOST_CLUSTERS}"
+        raise typer.BadParameter(f"{text!r} is not a number of clusters: give {rule}") from None
     return text
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from corecut._files import is_same, naming
-from corecut.commands.labelled import Column, complete, labels_of
+from corecut.commands.labelled import Column, complete, labelled_graph, labels_of
 from corecut.commands.options import Jobs, Reading, reading, shared
 from corecut.commands.screen import Screen, screen
 
@@ -46,7 +46,7 @@ def plot(
         ),
     ],
     labels: Annotated[
-        Path | None, typer.Argument(metavar="LABELS", help="Labels file: .parquet, .csv, .tsv, .txt or .npy.")
+        Path | None, typer.Argument(metavar="LABELS", help="Labels file: .csv, .tsv, .txt, .npy or .parquet.")
     ] = None,
     jobs: Jobs = None,
     *,
@@ -58,7 +58,7 @@ def plot(
 ) -> None:
     """Draw labels on a graph: embedding, adjacency matrix, sizes, graph of clusters, confidence; or a run's stages and k-path.
 
-    Example: corecut plot quotient friends.store labels.parquet -o clusters.svg
+    Example: corecut plot quotient friends.store labels.csv -o clusters.svg
     """
     from corecut import plots
     from corecut.facts import partition_facts
@@ -81,7 +81,7 @@ def plot(
         if labels is None:
             raise typer.BadParameter(f"{kind} needs the labels beside the graph", param_hint="LABELS")
         found = labels_of(labels, column)
-        with reading.load(graph, screen, jobs) as (loaded, _):
+        with labelled_graph(graph, reading, screen, jobs) as (loaded, _):
             partition = complete(loaded, found)
             with screen.waiting("drawing", _DRAWING * loaded.n_entries):
                 facts = partition_facts(loaded, partition, n_jobs=jobs)

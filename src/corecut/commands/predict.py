@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 import typer
 
-from corecut._files import GraphFileError, ending_of, first_line, is_same
+from corecut._files import GraphFileError, counted, ending_of, first_line, is_same
 from corecut._typing import AnyArray
 from corecut.commands.options import Jobs, Reading, reading, shared
 from corecut.commands.printing import print_labels, require_stdout
@@ -37,7 +37,9 @@ def predict(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="Labels file: .parquet, .csv, .tsv (also .gz, .zst, .bz2) or .npy; - for TSV on stdout."
+            "--output",
+            "-o",
+            help="Labels file: .csv, .tsv, .txt (also .gz, .bz2, .zst), .npy or .parquet; - for TSV on stdout.",
         ),
     ] = None,
     features: Annotated[
@@ -94,8 +96,8 @@ def predict(
     seconds = perf_counter() - begin
     unsure = int(np.count_nonzero(confidence < 0.1))
     rows = [
-        ("model", f"{type(fitted).__name__}, {fitted.labels_.size:,} fitted, {sizes.size:,} clusters"),
-        ("new", f"{labels.size:,} in {np.count_nonzero(sizes):,} clusters"),
+        ("model", f"{type(fitted).__name__}, {fitted.labels_.size:,} fitted, {counted(sizes.size, 'cluster')}"),
+        ("new", f"{labels.size:,} in {counted(int(np.count_nonzero(sizes)), 'cluster')}"),
         ("confidence", f"{confidence.mean() if confidence.size else 0:.3f} on average; {unsure:,} below 0.1"),
         ("total", f"{seconds:,.3f} s, of which reading {read:,.3f} s"),
     ]
@@ -112,7 +114,7 @@ def predict(
     }
     screen.show("corecut predict", rows, data)
     if output is None:
-        screen.warn("the labels were not saved; add -o labels.parquet (or .csv, .tsv, .npy) to keep them")
+        screen.tell_unsaved()
 
 
 def _rows(

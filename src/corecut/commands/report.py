@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from corecut._files import is_same, show_size
+from corecut._files import counted, is_same, show_size
 from corecut._progress import Stages
 from corecut.advice import listening
-from corecut.commands.labelled import Column, LabelsPath, complete, labels_of
+from corecut.commands.labelled import Column, LabelsPath, complete, labelled_graph, labels_of
 from corecut.commands.options import GraphPath, Jobs, Reading, reading, shared, typed_command
 from corecut.commands.screen import Screen, screen
 from corecut.commands.words import in_options
@@ -33,7 +33,7 @@ def report(
 ) -> None:
     """Write a page about any labels on a graph, also METIS's or Leiden's: how good they are, cluster by cluster.
 
-    Example: corecut report friends.store labels.parquet -o report.html
+    Example: corecut report friends.store labels.csv -o report.html
     """
     from corecut.facts import partition_facts
     from corecut.reporting.build import RunNotes, build_report, check_report_path
@@ -44,7 +44,7 @@ def report(
     check_report_path(output)
     found = labels_of(labels, column)
     clock = Stages()
-    with listening() as heard, reading.load(graph, screen, jobs) as (loaded, _):
+    with listening() as heard, labelled_graph(graph, reading, screen, jobs) as (loaded, _):
         partition = complete(loaded, found)
         with clock("report"), screen.waiting("report", _REPORTING * loaded.n_entries):
             facts = partition_facts(loaded, partition, n_jobs=jobs)
@@ -53,7 +53,7 @@ def report(
             build_report(facts, None, notes).save(output)
     size = output.stat().st_size
     rows = [
-        ("graph", f"{facts.graph.n_nodes:,} nodes, {facts.graph.n_edges:,} edges"),
+        ("graph", f"{counted(facts.graph.n_nodes, 'node')}, {counted(facts.graph.n_edges, 'edge')}"),
         ("clusters", f"{facts.n_clusters:,}, {int(facts.separated.sum()):,} of them well separated"),
         ("report", f"{output} ({show_size(size)})"),
     ]

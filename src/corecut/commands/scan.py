@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from corecut._files import counted
 from corecut._progress import Stages
 from corecut.commands.cluster import estimator, estimator_parameters
 from corecut.commands.options import AsPoints, Features, GraphPath, Jobs, Reading, Seed, clusters_option, reading, shared
@@ -58,7 +59,7 @@ def scan(
 
     Example: corecut scan friends.txt -k 5..200, or corecut scan points.csv --points
     """
-    from corecut.selection import asked_range, refuse_beyond, select_n_clusters
+    from corecut.selection import asked_range, refuse_beyond, select
 
     asked = asked_range(clusters)
     if asked is None:
@@ -73,19 +74,13 @@ def scan(
             loaded, report = stack.enter_context(reading.load(graph, screen, jobs))
             edges = report.edges
         refuse_beyond(clusters, asked[1], loaded)
-        found = select_n_clusters(
-            loaded,
-            *asked,
-            balance=balance,
-            n_init=draws,
-            random_state=seed,
-            n_jobs=jobs,
-            verbose=not screen.quiet,
-        )
+        with Stages(None, verbose=not screen.quiet) as stage:
+            found = select(loaded, *asked, balance=balance, n_init=draws, random_state=seed, n_jobs=jobs, stage=stage)
         nodes = loaded.n_nodes
     data = {("points" if points else "nodes"): nodes, "edges": edges} | selection_data(found)
-    title = f"corecut scan: {nodes:,} {'points' if points else 'nodes'}, {edges:,} edges"
+    title = f"corecut scan: {counted(nodes, 'point' if points else 'node')}, {counted(edges, 'edge')}"
     screen.show_columns(title, _HEADER, _rows(found), data)
+    screen.conclude(found.sentence)
 
 
 def _points_settings(settings: list[str], *, points: bool) -> dict[str, Any]:

@@ -73,6 +73,10 @@ class Screen:
         """Tell the user one sentence, also where only warnings are wanted."""
         typer.echo(f"corecut: {text}", err=True)
 
+    def tell_unsaved(self) -> None:
+        """Tell the user that the labels are gone when the run is over."""
+        self.warn("the labels were not saved; add -o labels.csv (or .tsv, .npy, .parquet) to keep them")
+
     @contextmanager
     def keeping(self, kept: Callable[[], str]) -> Iterator[None]:
         """Let a Ctrl-C in the `with` block say what was kept; `kept` is asked at that moment."""
@@ -89,6 +93,12 @@ class Screen:
         elif not self.quiet:
             with printing():
                 _print_table(title, rows, listings)
+
+    def conclude(self, sentence: str) -> None:
+        """Print a result that is one sentence, also where no table is wanted; as JSON it is among the data."""
+        if not self.as_json:
+            with printing():
+                typer.echo(sentence)
 
     def show_columns(self, title: str, header: list[str], rows: list[list[str]], data: dict[str, Any]) -> None:
         """Print results that have several figures each: `rows` under a header for people, or `data` for machines."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from corecut._files import atomic_file, check_target
+from corecut._files import EndingError, atomic_file, check_target
 from corecut.drawing import COLOURS, NAMELESS, Palette
 from corecut.facts import PartitionFacts, partition_facts
 
@@ -66,7 +66,7 @@ def check_picture_path(path: str | Path) -> Path:
     """Refuse an ending that is no picture's, and a name that cannot be written to."""
     file = Path(path)
     if file.suffix.lower() not in FORMATS:
-        raise ValueError(f"cannot tell the format of {file}; end the name in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+        raise EndingError(f"cannot tell the format of {file}; end the name in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
     check_target(file)
     return file
 

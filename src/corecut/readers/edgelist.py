@@ -179,7 +179,8 @@ def _id_problem(field: str, text_ids: bool) -> str | None:
 
 def _weight_problem(field: str) -> str:
     if not is_number(field):
-        return f"the weight {shown(field)} is not a number; name the weight column, or ignore weights"
+        cure = "pass weights=False if it is no weight, or name the weight column by columns="
+        return f"the weight {shown(field)} is not a number; {cure}"
     if not np.isfinite(float(field)):
         return "the weight is not finite"
     return "the weight is negative; weights are similarities"

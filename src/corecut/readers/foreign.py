@@ -7,7 +7,7 @@ import io
 import re
 from typing import Any, Literal
 
-from corecut._files import GraphFileError, first_line
+from corecut._files import TAKE_POINTS, GraphFileError, PointsError, first_line
 from corecut.advice import advise
 from corecut.graph import Graph, Symmetrize, adapter_named
 from corecut.readers.streams import LineBlocks, Source
@@ -22,7 +22,7 @@ _MAGIC = (
     (
         b"\x93NUMPY",
         "a NumPy array (.npy)",
-        "points are clustered with --points, or as an array by fit",
+        TAKE_POINTS,
     ),
     (b"\x93CORECUT MODEL", "a model of corecut", "give the file of a graph; corecut predict takes the model and new nodes"),
     (b"\x89HDF\r\n", "an HDF5 file (.h5, .h5ad)", "load it with its own program and pass the matrix of its graph"),
@@ -119,7 +119,8 @@ def refuse_foreign(start: bytes, name: str) -> None:
     """Raise a GraphFileError for the beginning of a file that is something else than a table of edges."""
     for magic, what, cure in _MAGIC:
         if start.startswith(magic):
-            raise GraphFileError(f"{name}, {what}; {cure}" if what.startswith("line") else f"{name}: is {what}; {cure}")
+            error = PointsError if cure == TAKE_POINTS else GraphFileError
+            raise error(f"{name}, {what}; {cure}" if what.startswith("line") else f"{name}: is {what}; {cure}")
     text = start[: 1 << 12].decode("utf-8", errors="replace")
     for pattern, what, cure in _TEXTS:
         if pattern.match(text):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from corecut import _core
-from corecut._files import GraphFileError, shown
+from corecut._files import TAKE_POINTS, GraphFileError, PointsError, shown
 
 SOURCE_NAMES = ("source", "src", "from", "fromnodeid", "u", "node1", "node_1", "id1", "id_1", "head", "i", "row", "start")
 TARGET_NAMES = (
@@ -185,10 +185,9 @@ def _refuse_crowded(block: bytes, comments: str, name: str, line: int) -> None:
         if first and not first.startswith(marks):
             most = max(*(first.count(mark) for mark in (b";", b",", b"|", b"\t")), len(first.split(None, _MOST_FIELDS)) - 1)
             if most >= _MOST_FIELDS:
-                raise GraphFileError(
+                raise PointsError(
                     f"{name}, line {line}: has more than {_MOST_FIELDS:,} columns; if two of them hold edges, name them by "
-                    "columns=(source, target[, weight]) (--columns), and if this is a table of measurements, cluster it with "
-                    "--points"
+                    f"columns=(source, target[, weight]) (--columns); {TAKE_POINTS}"
                 )
             return
         begin, line = end, line + 1
@@ -268,9 +267,9 @@ def require_edges(names: list[str], n_columns: int, where: str) -> None:
         raise GraphFileError(f"{where}: an edge needs two columns, this line has {n_columns}; is this an edge list?")
     most = _MOST_COLUMNS - 1 if names else _MOST_COLUMNS
     if n_columns > most and not _known(names):
-        raise GraphFileError(
+        raise PointsError(
             f"{where}: has {n_columns} columns, and no names say which hold the edges; name them by "
-            "columns=(source, target[, weight]) (--columns), or, if this is a table of measurements, cluster it with --points"
+            f"columns=(source, target[, weight]) (--columns), or is this a table of measurements? {TAKE_POINTS.capitalize()}"
         )
 
 
@@ -279,10 +278,9 @@ def _refuse_measurements(ends: list[_Row], where: str) -> None:
         values = [row[column] for row in ends]
         fractions = [f.text for f in values if not is_integer(f.text) and _has_digit(f.text)]
         if fractions and all(is_number(f.text) and not f.quoted for f in values):
-            raise GraphFileError(
+            raise PointsError(
                 f"{where}: {shown(fractions[0])} where an id should be is a number with a fraction; is this a table of "
-                'measurements? For edges choose other columns, or read ids as "text"; points are clustered with --points, or '
-                "as an array by fit"
+                f'measurements? For edges choose other columns, or read ids as "text"; {TAKE_POINTS}'
             )
 
 
@@ -333,6 +331,6 @@ def _third_column(data: list[_Row], file: str) -> int | None:
     if any(field.startswith("{") for field in third):
         raise GraphFileError(
             f"{file}: the third column holds Python dictionaries; write the file with networkx.write_weighted_edgelist, "
-            "or ignore the weights"
+            "or pass weights=False"
         )
     return 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from corecut._files import GraphFileError, first_line
+from corecut._files import GraphFileError, PointsError, first_line
 from corecut._typing import AnyArray
 from corecut.node_ids import checked_ids, first_repeat, names_array
 from corecut.readers.layout import SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES, EdgeOptions
@@ -60,6 +61,32 @@ def read_npz(path: Path, options: EdgeOptions | None = None) -> ArchivedMatrix |
         raise GraphFileError(f"{path}: is not a complete NumPy archive of a graph ({first_line(error)})") from None
 
 
+def _no_edges(path: Path, archive: Any) -> GraphFileError:
+    found = f"{path}: holds neither a scipy sparse matrix nor arrays src and dst, but {', '.join(sorted(archive.files))}"
+    if _table_of(archive) is None:
+        return GraphFileError(f"{found}; save a matrix with scipy.sparse.save_npz")
+    return PointsError(f"{found}; {points_cure(path)}")
+
+
+def points_cure(path: Path) -> str:
+    """Say how an archive's points are clustered: saved alone, as .npy."""
+    name = None
+    with suppress(Exception), path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        name = _table_of(archive)
+    if name is None:
+        return "points are a table with a row for each"
+    alone = f"{path.stem}.npy"
+    return (
+        f'for points save their table alone, in Python: numpy.save("{alone}", numpy.load("{path}")["{name}"]), and then '
+        f"corecut cluster {alone} --points takes it"
+    )
+
+
+def _table_of(archive: Any) -> str | None:
+    """Return the name of an array that may hold points, a row for each; None without one."""
+    return next((name for name in archive.files if archive[name].ndim == 2 and archive[name].dtype.kind in "biuf"), None)
+
+
 def _node_ids(archive: Any) -> AnyArray | None:
     if "node_ids" not in archive.files:
         return None
@@ -84,10 +111,7 @@ def _edges(path: Path, archive: Any, options: EdgeOptions) -> ArchivedEdges:
     else:
         found = [next((name for name in known if name in names), None) for known in (SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES)]
         if found[0] is None or found[1] is None:
-            raise GraphFileError(
-                f"{path}: holds neither a scipy sparse matrix nor arrays src and dst, but {', '.join(sorted(names))}; "
-                "points are clustered with --points"
-            )
+            raise _no_edges(path, archive)
         chosen = [name for name in found if name is not None]
     arrays = [archive[name] for name in chosen]
     if any(array.ndim != 1 or array.size != arrays[0].size for array in arrays):

@@ -20,6 +20,7 @@ from corecut._typing import AnyArray, IntArray
 from corecut.advice import advise
 from corecut.node_ids import first_repeat
 from corecut.readers.layout import is_integer, is_number
+from corecut.readers.npz import points_cure
 from corecut.readers.streams import LineBlocks, Source
 
 _NAMES = ("", "id", "ids", "index", "name", "names", "node", "node_id", "point", "unnamed: 0", "__index_level_0__")
@@ -98,7 +99,8 @@ def read_points(
         _refuse_options(source.name, "a Parquet table", delimiter, header)
         table = _of_parquet(source.require_file("a Parquet table"))
     elif start.startswith(b"PK\x03\x04"):
-        raise GraphFileError(f"{source.name}: is an archive of arrays (.npz); save the array of points alone, as .npy")
+        cure = points_cure(source.require_file("an archive of arrays"))
+        raise GraphFileError(f"{source.name}: is an archive of arrays (.npz); {cure}")
     else:
         table = _of_text(source, delimiter, header, comments)
     return table.points(fitted if fitted is not None and table.named else features)
