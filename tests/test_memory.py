@@ -38,17 +38,17 @@ print(graph.n_entries, mark() - before)
 @pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="a sanitizer takes memory of its own")
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peak memory is read from /proc")
 @pytest.mark.parametrize(
-    ("degree", "settings"),
+    ("n", "degree", "settings"),
     [
-        (6, {"n_clusters": 100, "n_jobs": 2}),
-        (6, {"n_clusters": 2000, "n_jobs": 2}),
-        (20, {"n_clusters": 100, "n_jobs": 32}),
-        (6, {"n_clusters": 100, "n_jobs": 2, "aggregate": False, "coreset_size": 10_000}),
-        (20, {"n_clusters": 1000, "n_jobs": 32, "aggregate": False, "coreset_size": 10_000, "refine": False}),
+        (150_000, 6, {"n_clusters": 100, "n_jobs": 2}),
+        (150_000, 6, {"n_clusters": 2000, "n_jobs": 2}),
+        (40_000, 20, {"n_clusters": 2000, "n_jobs": 2}),  # the vectors of many clusters
+        (150_000, 20, {"n_clusters": 100, "n_jobs": 32}),
+        (150_000, 6, {"n_clusters": 100, "n_jobs": 2, "aggregate": False, "coreset_size": 10_000}),
+        (150_000, 20, {"n_clusters": 1000, "n_jobs": 32, "aggregate": False, "coreset_size": 10_000, "refine": False}),
     ],
 )
-def test_a_fit_keeps_within_the_documented_bound(degree: float, settings: dict[str, Any]) -> None:
-    n = 150_000
+def test_a_fit_keeps_within_the_documented_bound(n: int, degree: float, settings: dict[str, Any]) -> None:
     arguments = json.dumps([n, degree, settings])
     done = subprocess.run([sys.executable, "-c", SCRIPT, arguments], capture_output=True, text=True, check=True)
     entries, used = map(int, done.stdout.split())

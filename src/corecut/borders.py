@@ -58,11 +58,11 @@ def best_union(
 
     O(edges), and all 2^(pieces - 1) - 1 unions.
     """
-    names, pieces = np.unique(pieces, return_inverse=True)
+    names, numbers = np.unique(pieces, return_inverse=True)
     count = names.size
     if count < 2:
         return None
-    small = level.contract(pieces.astype(np.int32), n_jobs=n_jobs)
+    small = level.contract(numbers.astype(np.int32), n_jobs=n_jobs)
     between, degrees, sizes = small.graph.adjacency.toarray(), small.graph.degrees, small.sizes
     second: BoolArray = (np.arange(1, 2 ** (count - 1))[:, None] >> np.arange(count)) % 2 == 1  # the last piece is never in it
     cut = np.einsum("ui,ij,uj->u", second, between, ~second)
@@ -71,4 +71,4 @@ def best_union(
     nodes = np.stack([~second @ sizes, second @ sizes])
     allowed = (nodes.min(axis=0) >= objective.min_size) & (nodes.max(axis=0) <= objective.max_size)
     best = int(np.argmin(np.where(allowed, terms, np.inf) if allowed.any() else terms))
-    return second[best, pieces].astype(np.int32)
+    return np.asarray(second[best, numbers], dtype=np.int32)

@@ -4,14 +4,14 @@ How far a graph shrinks when its nodes are gathered, which decides both, cannot 
 and a noisy network of the same size differ by a factor of ten. So the first step of the clustering is made (about a fifth of
 its time), by the clock: the groups of the finest level, and of a sample of these the rows of the quotient.
 
-    with aggregation, s the share of the entries that is left:     10 MB + (75 + 4 t) n + 28 s m
+    with aggregation, s the share of the entries that is left:     10 MB + (75 + 4 t) n + 28 s m + 4,000 (20 k - 10,000)
     through a coreset of N draws:                                  10 MB + 60 n + 1,000 N + 24 m (N/n)²
 
-bytes beside the graph for n nodes, m stored entries and t threads. What aggregation takes follows from the time of the step;
-for the stages after it, which :mod:`corecut.durations` reckons, the same step is made on a small graph of which it is known how
-long it took elsewhere: a machine is as much slower or faster, with its threads, whatever the kind of graph. Noisy graphs and
-meshes are refined for longer, with 20 m bytes more: their draws do not agree, and borders are improved on every scale, or nodes
-halved.
+bytes beside the graph for n nodes, m stored entries, k clusters (the last term for more than 500) and t threads. What
+aggregation takes follows from the time of the step; for the stages after it, which :mod:`corecut.durations` reckons, the same
+step is made on a small graph of which it is known how long it took elsewhere: a machine is as much slower or faster, with its
+threads, whatever the kind of graph. Noisy graphs and meshes are refined for longer, with 20 m bytes more: their draws do not
+agree, and borders are improved on every scale, or nodes halved.
 """
 
 from __future__ import annotations
@@ -102,7 +102,9 @@ def estimate_aggregation(graph: Graph, n_clusters: int, found: Probe, *, n_jobs:
     choices = _choices(graph, n_clusters, aggregate=True, n_jobs=n_jobs)
     seconds = expected_seconds(choices, graph, top_entries=_TOP_SHARE * found.share * m)
     del seconds["aggregation"]
-    n_bytes = _FIXED + (75 + 4 * thread_count(n_jobs)) * n + 28 * found.share * m
+    n_bytes = (
+        _FIXED + (75 + 4 * thread_count(n_jobs)) * n + 28 * found.share * m + 4000 * max(0, min(n, 20 * n_clusters) - 10_000)
+    )
     if found.share > _NOISE or m < _MESH * n:
         seconds["refinement"] += _DOUBTFUL * m
         n_bytes += _DOUBTFUL_BYTES * m if choices.may_halve else 0

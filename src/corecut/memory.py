@@ -1,13 +1,13 @@
 """Memory: upper bounds of what a clustering holds beside the graph, threads and clusters included.
 
     through a coreset of N draws:   180 n + 2,048 N + 40 m (N/n)² + 16 k t + 7 MB max(0, t - 4)
-    with aggregation:               60 n + 40 m + 12 n t + 2,048 min(n, 20 k + 20,000)
+    with aggregation:               60 n + 40 m + 12 n t + 2,048 min(n, 20 k + 20,000) + 2,000 min(n, 20 k) if k > 500
 
 bytes, and 32 MB for libraries, for n nodes, m stored entries (twice the edges), k clusters and t threads. The first terms are
 tables over the nodes; 40 m stands for the quotient graphs and the work on them, 12 n t for the tables that every thread has of
-its own, and 2,048 for vectors over the nodes of the spectral step. Where there are many threads, what the allocator keeps for
-each of them is felt. They are bounds, measured on graphs of 6 to 55 entries per node (docs/scale.md) and held by a test; the
-more entries per node, the less of them is used.
+its own, and 2,048 for vectors over the nodes of the spectral step, of which many clusters need more. Where there are many
+threads, what the allocator keeps for each of them is felt. They are bounds, measured on graphs of 6 to 55 entries per node
+(docs/scale.md) and held by a test; the more entries per node, the less of them is used.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from corecut._validation import check_count, thread_count
 _LIBRARIES = 32 * 2**20
 # What the allocator keeps for a thread, from where on that is more than the libraries' share has room for.
 _KEPT, _FEW_THREADS = 7_000_000, 4
+# From so many clusters on the quotient is so large that blocks of vectors count.
+_MANY_CLUSTERS = 500
 
 
 def coreset_bytes(n_nodes: int, n_entries: int, n_clusters: int, *, coreset_size: int, n_jobs: int | None = None) -> int:
@@ -33,14 +35,20 @@ def coreset_bytes(n_nodes: int, n_entries: int, n_clusters: int, *, coreset_size
 
 def aggregation_bytes(n_nodes: int, n_entries: int, n_clusters: int, *, n_jobs: int | None = None) -> int:
     """Return a bound on the bytes that a clustering with aggregation holds beside the graph."""
-    vectors = 2048 * min(n_nodes, 20 * n_clusters + 20_000)
-    return _LIBRARIES + 60 * n_nodes + 40 * n_entries + 12 * n_nodes * thread_count(n_jobs) + vectors
+    tables = 60 * n_nodes + 40 * n_entries + 12 * n_nodes * thread_count(n_jobs)
+    return _LIBRARIES + tables + _vector_bytes(n_nodes, n_clusters)
 
 
 def least_bytes(n_nodes: int, n_entries: int, n_clusters: int, *, n_jobs: int | None = None) -> int:
     """Return about what a clustering with aggregation holds when all of its quotient graphs are on disk."""
-    vectors = 2048 * min(n_nodes, 20 * n_clusters + 20_000)
-    return int(_LIBRARIES + 60 * n_nodes + 2.5 * n_entries + 12 * n_nodes * thread_count(n_jobs) + vectors)
+    tables = 60 * n_nodes + 2.5 * n_entries + 12 * n_nodes * thread_count(n_jobs)
+    return int(_LIBRARIES + tables + _vector_bytes(n_nodes, n_clusters))
+
+
+def _vector_bytes(n_nodes: int, n_clusters: int) -> int:
+    """Return what the spectral step takes for vectors over the nodes of the quotient."""
+    few = 2048 * min(n_nodes, 20 * n_clusters + 20_000)
+    return few + (2000 * min(n_nodes, 20 * n_clusters) if n_clusters > _MANY_CLUSTERS else 0)
 
 
 def check_limit(limit: Any, scratch: Any) -> None:
