@@ -19,8 +19,9 @@ from sklearn.metrics import adjusted_rand_score
 from test_draws import run_on
 
 from corecut import CoresetSpectralClustering, make_degree_corrected_sbm
-from corecut.balancing import acceptable, draw_partitions
+from corecut.balancing import draw_partitions
 from corecut.objective import Balance
+from corecut.soundness import acceptable
 
 
 def test_what_the_clusters_of_the_plain_cut_must_be_like() -> None:

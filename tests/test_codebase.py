@@ -83,6 +83,7 @@ ORDER = [
     "placement",
     "draws",
     "stretches",
+    "soundness",
     "balancing",
     "small_parts",
     "descent",

@@ -1,7 +1,8 @@
 """Balancing: the best of several draws, under the β that was asked for or the least one under which clusters are clusters.
 
-Where β is for the graph to decide, the plain cut is tried first. Where its clusters are crumbs beside a giant, fees follow,
-from one that is just felt upwards, until they are not (:func:`acceptable`). There are three kinds of graphs:
+Where β is for the graph to decide, the plain cut is tried first. Where its clusters are crumbs beside a giant
+(:mod:`corecut.soundness`), fees follow, from one that is just felt upwards, until they are not. There are three kinds of
+graphs:
 
 - on a noisy one a single crumb is enough for a fee, which hardly moves its optimum and steadies the way to it, unless that
   would spoil a clean cut;
@@ -9,6 +10,11 @@ from one that is just felt upwards, until they are not (:func:`acceptable`). The
 - on one of which little need be cut, as of a web crawl, a fee can make the cut several times as large, and draws differ as
   much. All draws are made under a β, unless the first shows that it is far too small, and the best of them tells. Where next
   to nothing need be cut, as of a photograph's pixels, one whose clusters are clusters is enough.
+
+A fee can be wrong, too: it cuts through a large community and makes one of two small ones. So the plain cut stays where all
+of its clusters are communities, of whatever sizes. Where that is in doubt, and the graph is not noisy, the rows of eigenvectors
+are asked which clusters they fit: they may speak for the plain cut though its clusters are uneven, and for a fee though they
+are not.
 """
 
 from __future__ import annotations
@@ -17,11 +23,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from corecut._typing import LabelArray
 from corecut.draws import QUICK_ROUNDS, ROUNDS, Draw, Run, Starts, best_of_several, finish, with_pairs_tried
 from corecut.objective import Balance, Objective
 from corecut.refinement import refine_weighted
-from corecut.repair import split_costs
+from corecut.soundness import FEW, MUCH_OF_CHANCE, acceptable, count_specks, most_specks, split_room, whole
 from corecut.weighted import WeightedGraph, sums_by
 
 # The values of β that are tried, of those that are felt: not less than this share of the mean conductance. A noisy graph has
@@ -29,22 +34,21 @@ from corecut.weighted import WeightedGraph, sums_by
 BALANCES, _FELT, _NOISY, _MORE, _STEP = (0.0005, 0.0015, 0.005, 0.05, 0.1), 0.1, 0.05, 3, 10.0
 # Where a fee makes the cut so many times as large as it was with one that did not do, so many fees between the two are tried.
 _DEAR, _BETWEEN = 2.5, 5
-# Clusters of very different sizes are what there is to find where a fee makes the cut so many times as large: as long as the
-# median has this share of the mean, and no more than a quarter of them (or one) has less than the last figure.
-_APART, _APART_MEDIAN, _APART_LEAST = 2.5, 0.2, 0.1
-# What clusters must be like: see acceptable. Where draws differ much, a first one below the second figure decides nevertheless,
-# unless it is of the plain cut.
-_LEAST_MEDIAN, _HOPELESS, _GIANT_SHARE, _GIANT_FACTOR, _DIVISIBLE = 0.3, 0.1, 0.2, 2.5, 1.6
-# A speck has less than this share of the mean's nodes, and of its volume; one cluster of so many may be one.
-_SPECK, _SPECKS = 0.05, 6
-# The best halves of a random graph with d neighbours per node cut 1/2 - _GROUND_STATE/√d of its edges (Dembo, Montanari and Sen
-# 2017), but never less than what follows. A split below this share of that is no chance.
-_GROUND_STATE, _LEAST_CHANCE, _STRUCTURE = 0.7632, 0.1, 0.95
+# Clusters of very different sizes are what there is to find where a fee makes the cut so many times as large, or fits the
+# eigenvectors so much worse: as long as the median has this share of the mean, and no more than a quarter of them (or one) has
+# less than the last figure.
+_APART, _MISFIT, _APART_MEDIAN, _APART_LEAST = 2.5, 1.25, 0.2, 0.1
+# Clusters that leave out more than this of the eigenvectors' space fit them badly: a cluster may be cut in two, and two be one.
+# Those under the fee of noisy graphs are taken if they leave out this share of that, and cut so many times as much at most.
+_MISSED, _FITTED, _FITTED_CUT = 0.3, 0.6, 1.6
+# Where draws differ much, a first one whose median cluster has less than this share of the mean decides nevertheless, unless it
+# is of the plain cut.
+_HOPELESS = 0.1
 # Up to the first mean conductance next to nothing need be cut, up to the second little, and above the third a graph is noisy.
 _FINE, _LITTLE, _CLEAN = 0.001, 0.005, 0.15
-# On a noisy graph no cluster may be so far from the mean, unless the fee would make the cut more than twice as large. With this
+# On a noisy graph no cluster may be so far from the mean, unless the fee would make the cut a sixth larger. With this
 # share of what clusters drawn by lot have, there is nothing to find but clusters of like size.
-_LEAST, _GREATEST, _SPOILT, _LOT = 0.05, 4.0, 0.5, 0.9
+_LEAST, _GREATEST, _SPOILT, _LOT = 0.05, 4.0, 0.86, 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +88,11 @@ def _least_balance(trials: _Trials) -> _Trial:
     plain, fees = found, trials.fees()
     while not found.will_do and fees:
         refused, found = found, trials.with_fee(fees.pop(0), last=not fees)
-    if refused is None or trials.noisy:
+    if trials.noisy:
         return found
-    if trials.apart(plain.best) and trials.plain_cut(found.best) > _APART * plain.best.objective:
+    if refused is None:
+        return trials.fitted(found)
+    if trials.apart(plain.best, found.best):
         return plain
     # The least fee that will do may be far below the first one on the list that does.
     for _ in range(_BETWEEN):
@@ -117,12 +123,14 @@ class _Trials:
         self.noisy = self._conductance > _CLEAN
         # A fee far below the mean conductance moves nothing.
         self.least_fee = _NOISY if self.noisy else _FELT * self._conductance
-        if self.noisy and self.acceptable(first) and self._uneven(first):
+        if self.noisy and self._uneven(first) and self.acceptable(first) and not self._whole(first):
             self.noisy = first.objective > _SPOILT * self.plain_cut(self._look(_NOISY))
             if self.noisy:
                 return _Trial(0.0, first, [first], False)
         found = self.with_fee(0.0)
-        return replace(found, will_do=False) if self.noisy and self._uneven(found.best) else found
+        if self.noisy and self._uneven(found.best) and not self._whole(found.best):
+            return replace(found, will_do=False)
+        return found
 
     def fees(self) -> list[float]:
         """Return what follows where the plain cut does not do, the least first."""
@@ -132,15 +140,21 @@ class _Trials:
     def with_fee(self, balance: float, *, last: bool = False) -> _Trial:
         """Try a β. The last one is not refused."""
         first = self._look(balance)
-        hopeless = balance > 0 and self._hopeless(first) if self._several else not self.acceptable(first)
-        if hopeless and not last:
+        hopeless = balance > 0 and self._hopeless(first) if self._several else not self._will_do(balance, first)
+        if hopeless and not last and not (balance == 0 and self._second_thoughts()):
             return _Trial(balance, first, [first], False)
         found = self.all_draws(balance)
-        will_do = last or self.acceptable(found.best)
+        will_do = last or self._will_do(balance, found.best)
         if not will_do and self._several and self._conductance <= _FINE:
             best = min(filter(self.acceptable, found.draws), key=lambda one: one.rank, default=None)
             return found if best is None else replace(found, best=best, will_do=True)
         return replace(found, will_do=will_do)
+
+    def _second_thoughts(self) -> bool:
+        """Say whether another draw of the plain cut finds whole clusters where the first one did not."""
+        if self._run.choices.n_init == 1:
+            return False
+        return self._whole(self._starts.draw(self._run, 1, self._objective(0.0)))
 
     def all_draws(self, balance: float) -> _Trial:
         """Return the best of all draws under a β."""
@@ -160,18 +174,50 @@ class _Trials:
         """Say whether clusters are clusters."""
         return acceptable(self._level, one.labels, self._run.k, mean_degree=self._mean_degree, n_jobs=self._run.n_jobs)
 
-    def apart(self, one: Draw) -> bool:
-        """Say whether clusters of very different sizes may be what there is: few crumbs, and no giant that falls into parts."""
-        k, sizes = self._run.k, sums_by(one.labels, self._level.sizes, self._run.k)
-        few = np.count_nonzero(sizes < _APART_LEAST * sizes.mean()) <= max(1, k // 4)
-        return bool(few) and acceptable(
-            self._level,
-            one.labels,
-            k,
-            least=_APART_MEDIAN,
-            specks=k,
-            mean_degree=self._mean_degree,
-            n_jobs=self._run.n_jobs,
+    def _will_do(self, balance: float, one: Draw) -> bool:
+        return self.acceptable(one) or (balance == 0 and self._whole(one))
+
+    def _whole(self, one: Draw) -> bool:
+        """Say whether every cluster is one, however large or small, and not drawn by lot."""
+        if self._by_lot(one):
+            return False
+        return whole(self._level, one.labels, self._run.k, mean_degree=self._mean_degree, n_jobs=self._run.n_jobs)
+
+    def fitted(self, plain: _Trial) -> _Trial:
+        """Return the plain cut's clusters, or those under a fee if they fit eigenvectors far better and cut little more."""
+        missed, cut = self._starts.misfit(plain.best.labels), self.plain_cut(plain.best)
+        if missed <= _MISSED:
+            return plain
+
+        def fits(one: Draw) -> bool:
+            return self._starts.misfit(one.labels) <= _FITTED * missed and self.plain_cut(one) <= _FITTED_CUT * cut
+
+        if not fits(self._look(_NOISY)):
+            return plain
+        found = self.with_fee(_NOISY)
+        return found if found.will_do and fits(found.best) else plain
+
+    def apart(self, plain: Draw, found: Draw) -> bool:
+        """Say whether clusters of very different sizes are what there is to find, and those found with a fee cut through them.
+
+        The plain ones must be few crumbs at most. That the others cut through them is told by a far larger cut, or by rows of
+        eigenvectors that they fit far worse. In the latter case the large ones may fall into parts, at the usual cost.
+        """
+        run, level, k = self._run, self._level, self._run.k
+        sizes = sums_by(plain.labels, level.sizes, k)
+        crumbs = np.count_nonzero(sizes < _APART_LEAST * sizes.mean())
+        if crumbs > max(1, k // 4) or np.median(sizes) < _APART_MEDIAN * sizes.mean():
+            return False
+        few = count_specks(level, plain.labels, k, most=FEW) <= most_specks(k)
+        if few and self._starts.misfit(found.labels) > _MISFIT * self._starts.misfit(plain.labels):
+            large = sizes > sizes.mean()
+            costs, usual, by_chance = split_room(
+                level, plain.labels, large, k, mean_degree=self._mean_degree, n_jobs=run.n_jobs
+            )
+            if np.all(costs > np.maximum(usual, MUCH_OF_CHANCE * by_chance)):
+                return True
+        return self.plain_cut(found) > _APART * plain.objective and acceptable(
+            level, plain.labels, k, least=_APART_MEDIAN, specks=k, mean_degree=self._mean_degree, n_jobs=run.n_jobs
         )
 
     def _hopeless(self, one: Draw) -> bool:
@@ -204,42 +250,13 @@ class _Trials:
     def _objective(self, balance: float) -> Objective:
         return self._run.choices.objective(self._level.graph.degrees, balance=balance, n_isolated=self._n_isolated)
 
+    def _by_lot(self, one: Draw) -> bool:
+        return one.objective > _LOT * (self._run.k - 1)
+
     def _uneven(self, one: Draw) -> bool:
         """Say whether a cluster has less than a twentieth of the mean's nodes, or more than four times as many.
 
         Also where the cut is that of clusters drawn by lot: of a complete graph every partition has the same.
         """
         sizes = sums_by(one.labels, self._level.sizes, self._run.k)
-        by_lot = one.objective > _LOT * (self._run.k - 1)
-        return bool(by_lot or sizes.min() < _LEAST * sizes.mean() or sizes.max() > _GREATEST * sizes.mean())
-
-
-def acceptable(
-    level: WeightedGraph,
-    labels: LabelArray,
-    k: int,
-    *,
-    least: float = _LEAST_MEDIAN,
-    specks: int | None = None,
-    mean_degree: float = np.inf,
-    n_jobs: int | None = None,
-) -> bool:
-    """Say whether clusters are clusters: not crumbs beside a giant that falls into parts itself.
-
-    Crumbs: the median cluster has less than 0.3 of the mean's nodes, or another share. The median does not notice one crumb of
-    two or three clusters: no more clusters than so many, by default a sixth of them, may be specks of less than a twentieth of
-    the mean's nodes and volume. A giant has more than a fifth of the nodes and 2.5 times the mean. It falls into parts where a
-    split of it cuts no more than 1.6 times what usually separates clusters here, and less than the best split of a random graph
-    of so many neighbours per node: where clusters are noisy, any split of a homogeneous one cuts less than what separates them.
-    """
-    sizes, volumes = sums_by(labels, level.sizes, k), sums_by(labels, level.graph.degrees, k)
-    speck = (sizes < _SPECK * sizes.mean()) & (volumes < _SPECK * volumes.mean())
-    few = np.count_nonzero(speck) <= (k // _SPECKS if specks is None else specks)
-    if not few or np.median(sizes) < least * sizes.mean():
-        return False
-    giant = sizes > max(_GIANT_SHARE, _GIANT_FACTOR / k) * sizes.sum()
-    if not giant.any():
-        return True
-    cuts, conductances = split_costs(level, labels, giant, k, n_jobs=n_jobs)
-    by_chance = np.maximum(0.5 - _GROUND_STATE * np.sqrt((1.0 - conductances[giant]) / mean_degree), _LEAST_CHANCE)
-    return bool(np.all(cuts > np.minimum(_DIVISIBLE * conductances.mean(), _STRUCTURE * by_chance)))
+        return bool(self._by_lot(one) or sizes.min() < _LEAST * sizes.mean() or sizes.max() > _GREATEST * sizes.mean())

@@ -139,6 +139,15 @@ class Starts:
         rows = self._embeddings[at % len(self._embeddings)][0]
         return finish(seeded, level, found, objective, embedding=rows, max_rounds=rounds)
 
+    def misfit(self, labels: LabelArray) -> float:
+        """Return the cost of k-means on rows of eigenvectors: how much of their space the clusters leave out."""
+        rows, weights = self._embeddings[-1]
+        rows = rows[:, : self._choices.n_clusters]
+        rows = rows / np.linalg.norm(rows, axis=0)
+        volumes = np.bincount(labels, weights)
+        sums = np.stack([np.bincount(labels, np.sqrt(weights) * column) for column in rows.T])
+        return float(rows.shape[1] - (sums**2 / np.where(volumes > 0, volumes, 1.0)).sum())
+
     def _start(self, run: Run, at: int, objective: Objective) -> LabelArray:
         seeded = run.seeded(self._seed, at)
         if at == _GROUPED and not self._choices.aggregate and run.k > 2:

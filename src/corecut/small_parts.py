@@ -5,7 +5,7 @@
 - What is left, less than a cluster, joins the cluster of largest volume that has room (:mod:`corecut.placement`). But where the
   last few of the k clusters have to cut through what holds together, so that F is several times what it is with fewer clusters,
   the largest of the small components (a twentieth of the mean and more) are clusters instead, as long as these are clusters
-  (:func:`corecut.balancing.acceptable`).
+  (:mod:`corecut.soundness`).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from corecut._typing import BoolArray, LabelArray
-from corecut.balancing import acceptable
 from corecut.merging import merge_clusters
 from corecut.objective import Objective
 from corecut.placement import main_part, place_rest
 from corecut.settings import Choices
+from corecut.soundness import acceptable, whole
 from corecut.weighted import WeightedGraph, sums_by
 
 # Clusters are merged for small components where each merge leaves less than this share of F (0.5 and more where clusters are
@@ -102,7 +102,9 @@ class SmallParts:
             return 0
         count = int(enough[0]) + 1
         found = self.with_founders(part, labels, n_main, count, n_jobs=choices.asked.n_jobs)
-        return count if acceptable(self.level, found, n_main, specks=n_main, n_jobs=choices.asked.n_jobs) else 0
+        mean_degree, n_jobs = choices.n_entries / choices.n_nodes, choices.asked.n_jobs
+        good = acceptable(self.level, found, n_main, specks=n_main, n_jobs=n_jobs)
+        return count if good or whole(self.level, found, n_main, mean_degree=mean_degree, n_jobs=n_jobs) else 0
 
     def with_founders(
         self, part: WeightedGraph, labels: LabelArray, n_main: int, count: int, *, n_jobs: int | None = None
