@@ -366,6 +366,20 @@ def planted(n: int, k: int, degree: float, mixing: float, sizes: Any = "equal") 
     return make
 
 
+def rare(sizes: list[int], mixing: float, degree: int = 16) -> Maker:
+    """Communities of very different sizes and one mean degree; a share of all edges may end anywhere."""
+
+    def make(seed: int) -> Made:
+        rng = np.random.default_rng(seed)
+        truth, first = np.repeat(np.arange(len(sizes)), sizes), np.cumsum([0, *sizes])
+        here = np.repeat(np.arange(truth.size), degree // 2)
+        inside = first[truth[here]] + (rng.random(here.size) * np.array(sizes)[truth[here]]).astype(int)
+        there = np.where(rng.random(here.size) > mixing, inside, rng.integers(0, truth.size, here.size))
+        return shuffled((from_edges(truth.size, here, there), truth), seed)
+
+    return make
+
+
 def bipartite(n: int, k: int) -> Maker:
     """Communities of customers and their goods, with a tenth of all edges between communities."""
 
@@ -537,6 +551,9 @@ def _points() -> Iterator[Member]:
         yield Member(f"blobs_k30_10d_{n}", blobs(n, k=30, dims=10, spread=2.5), 30, "points", level)
     yield Member("blobs_10to1_2000", unequal_blobs(1), 11, "points")
     yield Member("blobs_10to1_20000", unequal_blobs(10), 11, "points", DEFAULT)
+    yield Member("blobs_rare_1000", blobs([900, 70, 30], dims=10, spread=3.0), 3, "points")
+    yield Member("blobs_rare_2300", blobs([2000, 100, 100, 100], dims=10, spread=3.5), 4, "points")
+    yield Member("blobs_rare_13600", blobs([8000, 4000, *[200] * 8], dims=15, spread=3.5), 10, "points", DEFAULT)
     yield Member("blobs_sizes_2000", blobs([1000, 500, 300, 150, 50], spread=0.9), 5, "points")
     for name, load in (
         ("digits", load_digits),
@@ -621,6 +638,15 @@ def _communities() -> Iterator[Member]:
         yield Member(f"lfr_5000_m{mixing:g}", lfr(5000, mixing, 50, 500), None, "communities", DEFAULT)
     for mixing in (0.2, 0.5):
         yield Member(f"lfr_20000_m{mixing:g}", lfr(20_000, mixing, 200, 2000), None, "communities", DEFAULT)
+    for mixing in (0.1, 0.3):
+        yield Member(f"lfr_skewed_2000_m{mixing:g}", lfr(2000, mixing, 10, 800), None, "communities")
+    yield Member("lfr_skewed_20000_m0.2", lfr(20_000, 0.2, 50, 8000), None, "communities", DEFAULT)
+    for sizes, mixing in (([2000, 100, 100, 100], 0.02), ([2000, 100, 100, 100], 0.3), ([3000, 30, 30], 0.1)):
+        yield Member(f"rare_{sum(sizes)}_k{len(sizes)}_m{mixing:g}", rare(sizes, mixing), len(sizes), "communities")
+    yield Member("rare_2400_k10_m0.3", rare([1000, 1000, *[50] * 8], 0.3), 10, "communities")
+    skewed = [1001, 802, 594, 368, 347, 200, 150, 120, 100, 80, 70, 60, 50, 40, 40, 30, 30, 20, 20, 15]
+    yield Member("rare_4137_k20_m0.2", rare(skewed, 0.2), 20, "communities")
+    yield Member("rare_41370_k20_m0.2", rare([10 * size for size in skewed], 0.2), 20, "communities", DEFAULT)
     yield Member("planted_3000_k20_m0.3", planted(3000, 20, 12, 0.3), 20, "communities")
     yield Member("planted_5000_k10_m0.3_unequal", planted(5000, 10, 10, 0.3, "powerlaw"), 10, "communities")
     yield Member("planted_30000_k30_m0.3_unequal", planted(30_000, 30, 12, 0.3, "powerlaw"), 30, "communities", DEFAULT)
