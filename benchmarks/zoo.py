@@ -12,7 +12,8 @@ the lowest cut among those that give k clusters, none of them empty. METIS and K
 median weight, between 1 and a million) and no loops, scikit-learn only graphs of at most 6,000 nodes. Leiden is asked with
 the resolution that gives k clusters, where one is found. ARI is held against the better of scikit-learn's two. A star marks a
 best peer whose median cluster has less than 0.3 of the mean's nodes, or whose least one has less than a hundredth of the mean's
-volume, as pairs of nodes apart from the rest: by default corecut pays for clusters that are more even, and cuts more for it.
+volume, as pairs of nodes apart from the rest: by default corecut pays for clusters that are more even, and cuts more for it,
+unless they are communities of such sizes.
 Where its cut is above 1.05 times the best peer's, what `balance=0`, the plain cut, finds is measured as well.
 
 Flags: `cut` median cut above 1.05 times that of the best peer without a star (above 1e-12 where that is 0); `uneven` only above

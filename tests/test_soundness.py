@@ -8,6 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 from sklearn.cluster import SpectralClustering
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.metrics import adjusted_rand_score
@@ -35,6 +36,12 @@ def planted(sizes: list[int], mixing: float, seed: int, degree: int = 16) -> Pla
     graph.setdiag(0)
     graph.eliminate_zeros()
     return graph, truth
+
+
+def largest_part(graph: sp.csr_array, truth: np.ndarray) -> Planted:
+    component = connected_components(graph)[1]
+    main = component == np.bincount(component).argmax()
+    return sp.csr_array(graph[main][:, main]), truth[main]
 
 
 def as_level(graph: sp.csr_array, k: int) -> WeightedGraph:
@@ -112,6 +119,39 @@ def test_rare_communities_beside_large_ones(sizes: list[int], mixing: float) -> 
         graph, truth = planted(sizes, mixing, seed)
         found = CoresetSpectralClustering(len(sizes), random_state=seed).fit(graph)
         assert adjusted_rand_score(truth, found.labels_) > 0.98
+
+
+@pytest.mark.parametrize(
+    ("sizes", "degree", "mixing"),
+    [
+        ([15_000, *[450] * 11], 8, 0.3),  # ARI 0.29; aggregated
+        ([2600, 440, 270, 180, 180, 130, 90, 85, 80, 80, 80, 78, 76, 74, 70], 6, 0.2),  # 0.26 to 0.6
+        (SKEWED, 10, 0.3),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:one cluster holds")
+def test_rare_communities_in_sparse_noise(sizes: list[int], degree: int, mixing: float) -> None:
+    for seed in range(2):
+        graph, truth = largest_part(*planted(sizes, mixing, seed, degree))
+        found = CoresetSpectralClustering(len(sizes), random_state=seed).fit(graph)
+        assert adjusted_rand_score(truth, found.labels_) > 0.9
+
+
+@pytest.mark.parametrize(("n", "degree", "communities"), [(40_000, 3, 1), (60_000, 4, 3), (30_000, 10, 1)])
+def test_no_crumbs_beside_a_giant_on_sparse_graphs(n: int, degree: float, communities: int) -> None:
+    # Whatever hangs on a sparse graph by an edge cuts less than any even clusters.
+    if communities == 1:
+        rng = np.random.default_rng(2)
+        ends = rng.integers(0, n, (2, int(n * degree / 2)))
+        half = sp.coo_array((np.ones(ends.shape[1]), tuple(ends)), shape=(n, n)).tocsr()
+        graph = largest_part(sp.csr_array(half.maximum(half.T)), np.zeros(n))[0]
+    else:
+        graph = largest_part(*planted([n // communities] * communities, 0.25, 1, int(degree)))[0]
+    k = 8 if degree > 5 else 3
+    for seed in range(2):
+        found = CoresetSpectralClustering(k, random_state=seed).fit(graph)
+        counts = np.bincount(found.labels_, minlength=k)
+        assert counts.min() > 0.3 * counts.mean()
 
 
 @pytest.mark.parametrize(("n", "low", "high", "seed"), [(3000, 20, 1500, 10), (2000, 10, 800, 1), (1500, 10, 500, 2)])

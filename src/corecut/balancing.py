@@ -89,7 +89,8 @@ def _least_balance(trials: _Trials) -> _Trial:
     while not found.will_do and fees:
         refused, found = found, trials.with_fee(fees.pop(0), last=not fees)
     if trials.noisy:
-        return found
+        spoilt = refused is not None and refused.balance > 0 and trials.spoils(found.best, refused.best)
+        return refused if refused is not None and spoilt else found
     if refused is None:
         return trials.fitted(found)
     if trials.apart(plain.best, found.best):
@@ -124,7 +125,7 @@ class _Trials:
         # A fee far below the mean conductance moves nothing.
         self.least_fee = _NOISY if self.noisy else _FELT * self._conductance
         if self.noisy and self._uneven(first) and self.acceptable(first) and not self._whole(first):
-            self.noisy = first.objective > _SPOILT * self.plain_cut(self._look(_NOISY))
+            self.noisy = not self.spoils(self._look(_NOISY), first)
             if self.noisy:
                 return _Trial(0.0, first, [first], False)
         found = self.with_fee(0.0)
@@ -173,6 +174,10 @@ class _Trials:
     def acceptable(self, one: Draw) -> bool:
         """Say whether clusters are clusters."""
         return acceptable(self._level, one.labels, self._run.k, mean_degree=self._mean_degree, n_jobs=self._run.n_jobs)
+
+    def spoils(self, one: Draw, other: Draw) -> bool:
+        """Say whether one partition cuts so much more than another that a fee is not worth it."""
+        return self.plain_cut(other) < _SPOILT * self.plain_cut(one)
 
     def _will_do(self, balance: float, one: Draw) -> bool:
         return self.acceptable(one) or (balance == 0 and self._whole(one))

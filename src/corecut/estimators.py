@@ -110,7 +110,8 @@ class CoresetSpectralClustering(GraphClusterer):
         β of the objective F = Σ_j (cut_j + β·vol/k)/vol_j: a fee that every cluster pays for existing, and only small ones
         feel. 0 is the plain normalised cut, 0.1 comes near equal sizes. "auto" takes the least
         of a few values up to 0.1 under which most clusters are no crumbs and none is a giant that falls into parts, and 0
-        where sizes are bounded on both sides, or tightly; `balance_` has it. With 0 asked for, and without bounds, every part
+        where sizes are bounded on both sides, or tightly, and where clusters are communities of very different sizes;
+        `balance_` has it. With 0 asked for, and without bounds, every part
         of the graph is a cluster before any is cut. Needs `refine=True`.
     min_cluster_size, max_cluster_size
         Bounds on the number of nodes of every cluster: a count, or a float as a factor of the mean cluster n/k (1.03 allows

@@ -11,7 +11,8 @@ graphs (docs/sparse-graphs.md):
 - regularization (of the spectral step): 0 on dense graphs and without refinement; else 0.1 of the mean degree, less where
   clusters have fewer than 80 nodes. Where several draws are made, every other one has none.
 - balance: the least of 0, 0.0005, 0.0015, 0.005, 0.05 and 0.1, or one between two of them, under which most clusters are no
-  crumbs and no giant falls into parts (:mod:`corecut.balancing`); 0 where sizes are bounded on both sides, or tightly.
+  crumbs and no giant falls into parts (:mod:`corecut.balancing`); 0 where sizes are bounded on both sides, or tightly, and
+  where clusters of any sizes are communities (:mod:`corecut.soundness`).
 - n_init: up to five draws (eleven of two clusters, eight under tight bounds), fewer where the graph that they are made on is
   large beside the one that was aggregated; times `effort`.
 - bounds up to 1.3 times the mean cluster are tight: groups are then bounded by their number of nodes, draws begin with halving,

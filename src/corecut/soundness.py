@@ -29,6 +29,10 @@ _WHOLE = (1.2, 1.6, 2.5)
 # 2017), but never less than what follows. A split below the first share of that is no chance; one above the second may be of
 # one cloud of points.
 _GROUND_STATE, _LEAST_CHANCE, _STRUCTURE, MUCH_OF_CHANCE = 0.7632, 0.1, 0.95, 0.3
+# From so many neighbours per node on chance tells of noise: if it cuts less than a split of the clusters that so many of the
+# nodes are in, and of the others no split cuts less than so much of it; and if most clusters are of so many groups of nodes,
+# and all have this share of the mean's nodes.
+_LEAST_DEGREE, _MOST_NODES, _LEAST_HARD, _LEAST_MEMBERS, _LEAST_IN_NOISE = 5.5, 0.9, 0.6, 3, 0.03
 
 
 def acceptable(
@@ -72,7 +76,15 @@ def whole(level: WeightedGraph, labels: LabelArray, k: int, *, mean_degree: floa
     costs, usual, by_chance = split_room(level, labels, np.ones(k, bool), k, mean_degree=mean_degree, n_jobs=n_jobs)
     hard = (costs > _WHOLE[2] * usual) | (costs > _STRUCTURE * by_chance)
     hard |= (costs > _WHOLE[1] * usual) & (costs > MUCH_OF_CHANCE * by_chance)
-    return bool(np.all((costs > by_chance) | hard & (costs > _WHOLE[0] * usual)))
+    hard &= costs > _WHOLE[0] * usual
+    sizes, members = sums_by(labels, level.sizes, k), np.bincount(labels, minlength=k)
+    few = np.count_nonzero(members < _LEAST_MEMBERS) <= most_specks(k) and sizes.min() >= _LEAST_IN_NOISE * sizes.mean()
+    if mean_degree < _LEAST_DEGREE or not few:
+        return bool(np.all(hard))
+    # In noise clusters come apart as easily as they split, which is as easily as any random graph does. Some of the small ones
+    # split more easily. (Of a sparse graph chance says nothing, and a single group may be whatever is small.)
+    hard |= costs > by_chance
+    return bool(sizes[hard].sum() >= _MOST_NODES * sizes.sum() and np.all(hard | (costs > _LEAST_HARD * by_chance)))
 
 
 def most_specks(k: int) -> int:
