@@ -111,6 +111,7 @@ def test_specks_are_small_in_nodes_and_in_volume() -> None:
         ([1000, 1000, 1000, 1000, 1000, 40], 0.3),
         ([*[200] * 10, 9], 0.25),
         (SKEWED, 0.155),
+        ([724, 556, 510, 152, 33, 13, 12], 0.1),  # two small communities of seven are no specks
     ],
 )
 @pytest.mark.filterwarnings("ignore:one cluster holds")

@@ -222,7 +222,7 @@ class _Trials:
             if np.all(costs > np.maximum(usual, MUCH_OF_CHANCE * by_chance)):
                 return True
         return self.plain_cut(found) > _APART * plain.objective and acceptable(
-            level, plain.labels, k, least=_APART_MEDIAN, specks=k, mean_degree=self._mean_degree, n_jobs=run.n_jobs
+            level, plain.labels, k, least=_APART_MEDIAN, most=k, mean_degree=self._mean_degree, n_jobs=run.n_jobs
         )
 
     def _hopeless(self, one: Draw) -> bool:

@@ -103,7 +103,7 @@ class SmallParts:
         count = int(enough[0]) + 1
         found = self.with_founders(part, labels, n_main, count, n_jobs=choices.asked.n_jobs)
         mean_degree, n_jobs = choices.n_entries / choices.n_nodes, choices.asked.n_jobs
-        good = acceptable(self.level, found, n_main, specks=n_main, n_jobs=n_jobs)
+        good = acceptable(self.level, found, n_main, most=n_main, n_jobs=n_jobs)
         return count if good or whole(self.level, found, n_main, mean_degree=mean_degree, n_jobs=n_jobs) else 0
 
     def with_founders(

@@ -31,8 +31,10 @@ _WHOLE = (1.2, 1.6, 2.5)
 _GROUND_STATE, _LEAST_CHANCE, _STRUCTURE, MUCH_OF_CHANCE = 0.7632, 0.1, 0.95, 0.3
 # From so many neighbours per node on chance tells of noise: if it cuts less than a split of the clusters that so many of the
 # nodes are in, and of the others no split cuts less than so much of it; and if most clusters are of so many groups of nodes,
-# and all have this share of the mean's nodes.
-_LEAST_DEGREE, _MOST_NODES, _LEAST_HARD, _LEAST_MEMBERS, _LEAST_IN_NOISE = 5.5, 0.9, 0.6, 3, 0.03
+# and all have this share of the mean's nodes (made of nodes, of groups).
+_LEAST_DEGREE, _MOST_NODES, _LEAST_HARD, _LEAST_MEMBERS, _LEAST_IN_NOISE = 5.5, 0.9, 0.6, 3, (0.02, 0.05)
+# A speck of so many nodes and more that does not fall apart is a community.
+_LEAST_COMMUNITY = 6
 
 
 def acceptable(
@@ -41,7 +43,7 @@ def acceptable(
     k: int,
     *,
     least: float = LEAST_MEDIAN,
-    specks: int | None = None,
+    most: int | None = None,
     mean_degree: float = np.inf,
     n_jobs: int | None = None,
 ) -> bool:
@@ -54,7 +56,7 @@ def acceptable(
     of so many neighbours per node: where clusters are noisy, any split of a homogeneous one cuts less than what separates them.
     """
     sizes = sums_by(labels, level.sizes, k)
-    few = count_specks(level, labels, k) <= (most_specks(k) if specks is None else specks)
+    few = count_specks(level, labels, k) <= (most_specks(k) if most is None else most)
     if not few or np.median(sizes) < least * sizes.mean():
         return False
     giant = sizes > max(_GIANT_SHARE, _GIANT_FACTOR / k) * sizes.sum()
@@ -71,14 +73,17 @@ def whole(level: WeightedGraph, labels: LabelArray, k: int, *, mean_degree: floa
     split of a random graph. Where a cloud of points is one community, any split of it cuts less than chance: 1.6 times what
     separates clusters is enough there, if it is a good part of chance. (docs/sparse-graphs.md has what was measured.)
     """
-    if count_specks(level, labels, k, most=FEW) > most_specks(k):
-        return False
     costs, usual, by_chance = split_room(level, labels, np.ones(k, bool), k, mean_degree=mean_degree, n_jobs=n_jobs)
+    sizes, members = sums_by(labels, level.sizes, k), np.bincount(labels, minlength=k)
+    # A tree that hangs on an edge falls apart; a small community does not.
+    cohesive = (sizes >= _LEAST_COMMUNITY) & (costs > by_chance) & (mean_degree >= _LEAST_DEGREE)
+    if np.count_nonzero(specks(level, labels, k, most=FEW) & ~cohesive) > most_specks(k):
+        return False
     hard = (costs > _WHOLE[2] * usual) | (costs > _STRUCTURE * by_chance)
     hard |= (costs > _WHOLE[1] * usual) & (costs > MUCH_OF_CHANCE * by_chance)
     hard &= costs > _WHOLE[0] * usual
-    sizes, members = sums_by(labels, level.sizes, k), np.bincount(labels, minlength=k)
-    few = np.count_nonzero(members < _LEAST_MEMBERS) <= most_specks(k) and sizes.min() >= _LEAST_IN_NOISE * sizes.mean()
+    least = _LEAST_IN_NOISE[int(level.sizes.max() > 1)]
+    few = np.count_nonzero(members < _LEAST_MEMBERS) <= most_specks(k) and sizes.min() >= least * sizes.mean()
     if mean_degree < _LEAST_DEGREE or not few:
         return bool(np.all(hard))
     # In noise clusters come apart as easily as they split, which is as easily as any random graph does. Some of the small ones
@@ -94,8 +99,14 @@ def most_specks(k: int) -> int:
 
 def count_specks(level: WeightedGraph, labels: LabelArray, k: int, most: float = np.inf) -> int:
     """Count clusters of less than a twentieth of the mean's nodes, and of its volume, and no more nodes than so many."""
+    return np.count_nonzero(specks(level, labels, k, most=most))
+
+
+def specks(level: WeightedGraph, labels: LabelArray, k: int, *, most: float) -> BoolArray:
+    """Return which clusters :func:`count_specks` counts."""
     sizes, volumes = sums_by(labels, level.sizes, k), sums_by(labels, level.graph.degrees, k)
-    return np.count_nonzero((sizes < np.minimum(_SPECK * sizes.mean(), most)) & (volumes < _SPECK * volumes.mean()))
+    small: BoolArray = (sizes < np.minimum(_SPECK * sizes.mean(), most)) & (volumes < _SPECK * volumes.mean())
+    return small
 
 
 def split_room(
