@@ -99,7 +99,7 @@ def most_specks(k: int) -> int:
 
 def count_specks(level: WeightedGraph, labels: LabelArray, k: int, most: float = np.inf) -> int:
     """Count clusters of less than a twentieth of the mean's nodes, and of its volume, and no more nodes than so many."""
-    return np.count_nonzero(specks(level, labels, k, most=most))
+    return int(np.count_nonzero(specks(level, labels, k, most=most)))
 
 
 def specks(level: WeightedGraph, labels: LabelArray, k: int, *, most: float) -> BoolArray:
