@@ -68,7 +68,7 @@ def draw_partitions(run: Run, level: WeightedGraph, *, n_isolated: int = 0) -> l
         return [Drawn(trials.with_pairs_tried(found), found.draws, balance) for found, balance in each]
     found = _least_balance(trials)
     tried = trials.with_pairs_tried(found)
-    spoilt = trials.acceptable(found.best) and not trials.acceptable(tried)
+    spoilt = trials.will_do(found.balance, found.best) and not trials.will_do(found.balance, tried)
     return [Drawn(found.best if spoilt else tried, found.draws, Balance.both(found.balance))]
 
 
@@ -89,8 +89,9 @@ def _least_balance(trials: _Trials) -> _Trial:
     while not found.will_do and fees:
         refused, found = found, trials.with_fee(fees.pop(0), last=not fees)
     if trials.noisy:
-        spoilt = refused is not None and refused.balance > 0 and trials.spoils(found.best, refused.best)
-        return refused if refused is not None and spoilt else found
+        if refused is not None and refused.balance > 0 and trials.spoils(found.best, refused.best):
+            return trials.with_fee(refused.balance, last=True)
+        return found
     if refused is None:
         return trials.fitted(found)
     if trials.apart(plain.best, found.best):
@@ -141,11 +142,11 @@ class _Trials:
     def with_fee(self, balance: float, *, last: bool = False) -> _Trial:
         """Try a β. The last one is not refused."""
         first = self._look(balance)
-        hopeless = balance > 0 and self._hopeless(first) if self._several else not self._will_do(balance, first)
+        hopeless = balance > 0 and self._hopeless(first) if self._several else not self.will_do(balance, first)
         if hopeless and not last and not (balance == 0 and self._second_thoughts()):
             return _Trial(balance, first, [first], False)
         found = self.all_draws(balance)
-        will_do = last or self._will_do(balance, found.best)
+        will_do = last or self.will_do(balance, found.best)
         if not will_do and self._several and self._conductance <= _FINE:
             best = min(filter(self.acceptable, found.draws), key=lambda one: one.rank, default=None)
             return found if best is None else replace(found, best=best, will_do=True)
@@ -179,7 +180,8 @@ class _Trials:
         """Say whether one partition cuts so much more than another that a fee is not worth it."""
         return self.plain_cut(other) < _SPOILT * self.plain_cut(one)
 
-    def _will_do(self, balance: float, one: Draw) -> bool:
+    def will_do(self, balance: float, one: Draw) -> bool:
+        """Say whether clusters are clusters, or communities of any sizes, which no fee has put together or cut."""
         return self.acceptable(one) or (balance == 0 and self._whole(one))
 
     def _whole(self, one: Draw) -> bool:
