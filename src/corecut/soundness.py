@@ -15,7 +15,7 @@ from corecut.repair import split_costs
 from corecut.weighted import WeightedGraph, sums_by
 
 # The least share of the mean's nodes that the median cluster has.
-LEAST_MEDIAN = 0.3
+_LEAST_MEDIAN = 0.3
 # A giant has more than this share of the nodes, and so many times the mean. It falls into parts where a split of it cuts at
 # most so many times what usually separates clusters.
 _GIANT_SHARE, _GIANT_FACTOR, _DIVISIBLE = 0.2, 2.5, 1.6
@@ -42,7 +42,7 @@ def acceptable(
     labels: LabelArray,
     k: int,
     *,
-    least: float = LEAST_MEDIAN,
+    least: float = _LEAST_MEDIAN,
     most: int | None = None,
     mean_degree: float = np.inf,
     n_jobs: int | None = None,
@@ -71,7 +71,9 @@ def whole(level: WeightedGraph, labels: LabelArray, k: int, *, mean_degree: floa
 
     A split of each cuts more than 1.2 times what usually separates clusters here, and more than 2.5 times that or than the best
     split of a random graph. Where a cloud of points is one community, any split of it cuts less than chance: 1.6 times what
-    separates clusters is enough there, if it is a good part of chance. (docs/sparse-graphs.md has what was measured.)
+    separates clusters is enough there, if it is a good part of chance. In noise it is enough that chance cuts less than a split
+    of nearly all. No more than a sixth of the clusters may be specks that fall apart, or of fewer than six nodes.
+    (docs/sparse-graphs.md has what was measured.)
     """
     costs, usual, by_chance = split_room(level, labels, np.ones(k, bool), k, mean_degree=mean_degree, n_jobs=n_jobs)
     sizes, members = sums_by(labels, level.sizes, k), np.bincount(labels, minlength=k)
