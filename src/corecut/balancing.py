@@ -46,9 +46,10 @@ _MISSED, _FITTED, _FITTED_CUT = 0.3, 0.6, 1.6
 _HOPELESS = 0.1
 # Up to the first mean conductance next to nothing need be cut, up to the second little, and above the third a graph is noisy.
 _FINE, _LITTLE, _CLEAN = 0.001, 0.005, 0.15
-# On a noisy graph no cluster may be so far from the mean, unless the fee would make the cut a sixth larger. With this
-# share of what clusters drawn by lot have, there is nothing to find but clusters of like size.
-_LEAST, _GREATEST, _SPOILT, _LOT = 0.05, 4.0, 0.86, 0.9
+# On a noisy graph no cluster may be so far from the mean, unless the fee would make the cut more than twice as large, or a
+# sixth larger where there are no specks, as a greater fee may not, either. With this share of what clusters drawn by lot have,
+# there is nothing to find but clusters of like size.
+_LEAST, _GREATEST, _SPOILT, _GREATER, _LOT = 0.05, 4.0, 0.5, 0.86, 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +127,8 @@ class _Trials:
         # A fee far below the mean conductance moves nothing.
         self.least_fee = _NOISY if self.noisy else _FELT * self._conductance
         if self.noisy and self._uneven(first) and self.acceptable(first) and not self._whole(first):
-            self.noisy = not self.spoils(self._look(_NOISY), first)
+            spoilt = _SPOILT if count_specks(self._level, first.labels, k) else _GREATER
+            self.noisy = first.objective > spoilt * self.plain_cut(self._look(_NOISY))
             if self.noisy:
                 return _Trial(0.0, first, [first], False)
         found = self.with_fee(0.0)
@@ -177,8 +179,8 @@ class _Trials:
         return acceptable(self._level, one.labels, self._run.k, mean_degree=self._mean_degree, n_jobs=self._run.n_jobs)
 
     def spoils(self, one: Draw, other: Draw) -> bool:
-        """Say whether one partition cuts so much more than another that a fee is not worth it."""
-        return self.plain_cut(other) < _SPOILT * self.plain_cut(one)
+        """Say whether one partition cuts so much more than another that the greater fee is not worth it."""
+        return self.plain_cut(other) < _GREATER * self.plain_cut(one)
 
     def will_do(self, balance: float, one: Draw) -> bool:
         """Say whether clusters are clusters, or communities of any sizes, which no fee has put together or cut."""
